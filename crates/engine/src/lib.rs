@@ -1,0 +1,11 @@
+//! Volume-aware scheduling decisions for Kubernetes: pure, indexed, explainable.
+//!
+//! This crate does no I/O. It is told of the cluster by events and answers where a pod and its volumes can be.
+
+pub mod collections;
+pub mod gates;
+pub mod labels;
+pub mod model;
+pub mod quantity;
+pub mod reason;
+pub mod selector;
