@@ -25,7 +25,6 @@ pub use pool::Pool;
 pub use resources::Resources;
 pub use volume::{AccessModes, ClaimRef, Volume, VolumeMode, VolumePhase, VolumeSource};
 pub use workload::{Namespace, Workload, WorkloadKind};
-pub use workload::{Namespace, Workload, WorkloadKind};
 
 /// The API server's revision of an object; 0 where the object came from a file that has none.
 ///

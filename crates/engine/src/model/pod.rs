@@ -1,7 +1,7 @@
 //! Pods.
 
 use crate::labels::{Labels, Name, ObjectKey};
-use crate::model::{PodVolume, Resources, TaintEffect, Version};
+use crate::model::{PodVolume, TaintEffect, Version};
 use crate::selector::{LabelSelector, NodeSelector, PreferredTerm, SelectorError};
 
 /// A Pod, as far as placing it, or placing others beside it, depends on it.
