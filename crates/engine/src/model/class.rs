@@ -18,6 +18,8 @@ pub struct StorageClass {
     pub provisioner: Name,
     /// `volumeBindingMode`; `None` only in objects that never went through an API server.
     pub binding_mode: Option<BindingMode>,
+    /// Whether it is marked as the default class, and since when: of several the newest wins, then the first by name.
+    pub default_since: Option<i64>,
     /// `allowedTopologies`.
     pub allowed_topologies: AllowedTopologies,
 }
