@@ -6,6 +6,9 @@ pub mod collections;
 pub mod gates;
 pub mod labels;
 pub mod model;
+pub mod object;
 pub mod quantity;
 pub mod reason;
 pub mod selector;
+
+pub use object::{Kind, Object};
