@@ -8,8 +8,11 @@ pub mod gates;
 pub mod labels;
 pub mod model;
 pub mod nodes;
+pub mod object;
 pub mod quantity;
 pub mod reason;
 pub mod scores;
 pub mod selector;
 pub mod view;
+
+pub use object::{Kind, Object};

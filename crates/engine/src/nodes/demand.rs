@@ -100,11 +100,12 @@ fn total(demand: &PodDemand, source: Source, with_pod_level: bool, minimum: Mini
         Source::Status => from_status(demand, minimum),
     };
     if let (true, Some(spec)) = (with_pod_level, pod_level(demand)) {
-        let (allocated, actual) = &demand.status_pod_level;
-        if let (Source::Status, Some(actual)) = (source, actual) {
+        let reported = [&demand.status_pod_level.0, &demand.status_pod_level.1];
+        if source == Source::Status && reported.iter().any(|requests| requests.is_some()) {
             let mut effective = if demand.resize_infeasible { Requests::new() } else { spec.clone() };
-            raise(&mut effective, actual);
-            raise(&mut effective, allocated.as_ref().unwrap_or(&Requests::new()));
+            for requests in reported.into_iter().flatten() {
+                raise(&mut effective, requests);
+            }
             replace_pod_level(&mut sum, &effective);
         } else {
             replace_pod_level(&mut sum, spec);
