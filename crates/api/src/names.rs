@@ -1,0 +1,84 @@
+//! Names that Kubernetes and its storage protocol give a meaning to.
+
+/// Annotation on claims and volumes: the class's name before it was a field. It still wins over the field.
+pub const BETA_STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+/// Annotation on a claim whose binding is complete.
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+/// Annotation on a claim or volume that a controller, not a person, bound.
+pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+/// Annotation on a claim: the node that the scheduler chose for provisioning.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// Annotation on a CSINode: the in-tree plugins whose volumes the node's drivers serve, separated by commas.
+pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
+/// Annotation on a StorageClass that claims without a class get.
+pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+/// The same before it was stable; the API server still reads it.
+pub const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
+
+/// The annotations that anything here reads. All others (a last-applied configuration can be large) are skipped while
+/// decoding.
+pub const READ_ANNOTATIONS: [&str; 7] = [
+    BETA_STORAGE_CLASS,
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    MIGRATED_PLUGINS,
+    DEFAULT_CLASS,
+    BETA_DEFAULT_CLASS,
+];
+
+/// Label that every namespace has: its own name.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+/// Label on a Deployment's ReplicaSets and pods that tells the revisions apart.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+/// Label on a StatefulSet's pods: the pod's own name.
+pub const STATEFUL_SET_POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
+/// Label on a StatefulSet's pods: the ordinal.
+pub const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+/// Labels on a Job's pods: the job's name, in its present and its first spelling.
+pub const JOB_NAMES: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
+/// Label on an Indexed Job's pods: the index.
+pub const JOB_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// Taint of a node that is not ready.
+pub const TAINT_NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Taint of a node that cannot be reached.
+pub const TAINT_UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Taint of a node with `spec.unschedulable`.
+pub const TAINT_UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+/// Taint of a node that runs out of disk.
+pub const TAINT_DISK_PRESSURE: &str = "node.kubernetes.io/disk-pressure";
+/// Taint of a node that runs out of memory.
+pub const TAINT_MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
+/// Taint of a node that runs out of process ids.
+pub const TAINT_PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
+/// Taint of a node whose network is not set up.
+pub const TAINT_NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
+
+/// The pool of an `rbd` volume that names none.
+pub const RBD_POOL: &str = "rbd";
+/// The namespace of an object that names none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Resource `cpu`.
+pub const CPU: &str = "cpu";
+/// Resource `memory`.
+pub const MEMORY: &str = "memory";
+/// Resource `ephemeral-storage`.
+pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+/// Resource `pods`.
+pub const PODS: &str = "pods";
+/// Resource `storage`, of volumes and claims.
+pub const STORAGE: &str = "storage";
+/// What the names of hugepage resources begin with.
+pub const HUGEPAGES: &str = "hugepages-";
+
+/// Whether the scheduler counts a node's resource of this name beside cpu, memory, ephemeral storage and pods.
+///
+/// Names without a domain are Kubernetes' own, and only the known prefixes among them are counted.
+pub fn is_scalar_resource(name: &str) -> bool {
+    name.starts_with(HUGEPAGES)
+        || name.starts_with("attachable-volumes-")
+        || (name.contains('/') && !name.starts_with("requests."))
+        || name.contains("kubernetes.io/")
+}
