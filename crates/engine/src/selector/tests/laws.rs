@@ -48,6 +48,7 @@ fn selectors_that_mean_the_same_are_equal() {
     let by_labels = LabelSelector::from_labels(&[("b", "2"), ("a", "1")]);
     let by_expressions = LabelSelector::compile(&[], &[raw("a", "In", &["1", "1"]), raw("b", "In", &["2"])]).unwrap();
     assert_eq!(by_labels, by_expressions);
+    assert_eq!(LabelSelector::from_labels(&[("b", "2")]).and_labels(&labels(&[("a", "1"), ("b", "2")])), by_labels);
     assert_eq!(allowed(&[&[("zone", &["b", "a"])]]), allowed(&[&[("zone", &["a", "b", "a"])]]));
 }
 
