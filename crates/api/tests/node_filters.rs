@@ -85,7 +85,9 @@ fn check_verdict(plugin: Plugin, expected: &Value, refusals: &[Refusal]) -> Resu
     let same = if expected["ok"] == true {
         ours.is_empty()
     } else {
-        code == expected["code"].as_str() && reasons == texts(&expected["reasons"]) && ours.iter().all(|r| r.status == ours[0].status)
+        code == expected["code"].as_str()
+            && reasons == texts(&expected["reasons"])
+            && ours.iter().all(|r| r.status == ours[0].status)
     };
     let detailed = ours.iter().all(|r| !r.detail.is_empty());
     if same && detailed { Ok(()) } else { Err(format!("{} expected {expected}, got {ours:?}", plugin.name())) }
@@ -158,7 +160,12 @@ fn check(file: &str, clusters: usize) {
         let found = check_filters(&line).into_iter().chain(check_scores(&line));
         differences.extend(found.map(|difference| format!("{}: {difference}", line["id"])));
     }
-    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences[..differences.len().min(20)].join("\n"));
+    assert!(
+        differences.is_empty(),
+        "{} differences:\n{}",
+        differences.len(),
+        differences[..differences.len().min(20)].join("\n")
+    );
     assert_eq!(count, clusters);
 }
 

@@ -253,11 +253,6 @@ impl Topologies {
         &self.topologies[place.0.0 as usize].segments[place.1.index()].reaches
     }
 
-    /// How many segment slots a topology has; segment numbers are below it.
-    pub(crate) fn segment_slots(&self, topology: TopologyId) -> usize {
-        self.topologies[topology.0 as usize].segments.len()
-    }
-
     fn topology_for(&mut self, keys: Vec<Name>) -> TopologyId {
         let keys: Box<[Name]> = keys.into();
         if let Some(&id) = self.by_keys.get(&keys) {
@@ -289,8 +284,14 @@ impl Topologies {
         let topology = &mut self.topologies[id.0 as usize];
         let labels = topology.segments[segment.index()].labels.clone();
         let anchored = topology.keys.first().and_then(|k| labels.get(k)).and_then(|v| topology.anchored.get(v));
-        let candidates: Vec<ReachId> =
-            anchored.into_iter().flatten().chain(topology.unanchored.iter()).copied().collect::<Set<_>>().into_iter().collect();
+        let candidates: Vec<ReachId> = anchored
+            .into_iter()
+            .flatten()
+            .chain(topology.unanchored.iter())
+            .copied()
+            .collect::<Set<_>>()
+            .into_iter()
+            .collect();
         for reach in candidates {
             let r = &mut self.reaches[reach.0 as usize];
             if r.selector.matches(&labels) {
@@ -326,8 +327,7 @@ impl Topology {
         if self.of_node.len() <= node {
             self.of_node.resize(node + 1, None);
         }
-        let values: Labels =
-            self.keys.iter().filter_map(|k| labels.get(k).map(|v| (k.clone(), v.clone()))).collect();
+        let values: Labels = self.keys.iter().filter_map(|k| labels.get(k).map(|v| (k.clone(), v.clone()))).collect();
         let (segment, fresh) = match self.by_labels.get(&values) {
             Some(&segment) => (segment, false),
             None => (self.new_segment(values), true),
@@ -370,12 +370,8 @@ impl Topology {
 
     /// Removes the empty segments from the indexes and returns them.
     fn take_empty(&mut self) -> Vec<SegmentId> {
-        let empty: Vec<SegmentId> = self
-            .by_labels
-            .values()
-            .copied()
-            .filter(|s| self.segments[s.index()].nodes == 0)
-            .collect();
+        let empty: Vec<SegmentId> =
+            self.by_labels.values().copied().filter(|s| self.segments[s.index()].nodes == 0).collect();
         for segment in &empty {
             let labels = std::mem::take(&mut self.segments[segment.index()].labels);
             if let Some(value) = self.keys.first().and_then(|k| labels.get(k))

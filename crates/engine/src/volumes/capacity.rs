@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::gates::Gate;
 use crate::labels::ObjectKey;
 use crate::volumes::binding::{Cause, Judgement, Provision};
 use crate::volumes::claims::DelayedClaim;
@@ -65,7 +66,9 @@ impl<'c> PodVolumes<'c> {
     /// The largest volume that a pool can make now; `None` where it does not say.
     pub(crate) fn limit(&self, key: &ObjectKey, pool: &PoolRecord) -> Option<i64> {
         let limit = pool.limit?;
-        Some(self.free(key, pool).map_or(limit, |free| free.min(limit)))
+        // Upstream goes by the largest volume alone, even where less space than that is left.
+        let free = self.free(key, pool).filter(|_| self.gates.on(Gate::PromisedCapacity));
+        Some(free.map_or(limit, |free| free.min(limit)))
     }
 
     /// The space left in a pool after what is promised; `None` where the pool does not say what it has.

@@ -268,7 +268,8 @@ impl VolumeCatalog {
 
     /// The class of claims that name none.
     pub(crate) fn default_class(&self) -> Option<Name> {
-        let marked = self.classes.values().filter_map(|r| r.class.default_since.map(|since| (since, &r.class.name)));
+        let marked =
+            self.classes.values().filter_map(|r| r.class.default_since.as_ref().map(|since| (since, &r.class.name)));
         marked.min_by_key(|(since, name)| (std::cmp::Reverse(*since), *name)).map(|(_, name)| name.clone())
     }
 
@@ -379,8 +380,7 @@ impl VolumeCatalog {
             self.touch_claim(&claim);
         }
         let attachments = self.attachments_of.get(name).into_iter().flatten();
-        let nodes: Vec<Name> =
-            attachments.filter_map(|a| self.attachments.get(a)).map(|a| a.node.clone()).collect();
+        let nodes: Vec<Name> = attachments.filter_map(|a| self.attachments.get(a)).map(|a| a.node.clone()).collect();
         for node in nodes {
             self.touch_node(&node);
         }

@@ -32,8 +32,6 @@ pub(crate) struct DelayedClaim<'c> {
     pub(crate) bytes: i64,
     /// Whether it does not exist yet and is taken as it will be made.
     pub(crate) forecast: bool,
-    /// Its class.
-    pub(crate) class: &'c ClassRecord,
     /// Where its class lets volumes be made; `None` where the class makes none at all.
     pub(crate) allowed: Option<ReachId>,
     /// The pools to look for room in; `None` where the driver does not publish its space.
@@ -118,7 +116,6 @@ impl<'c> DelayedClaim<'c> {
         Self {
             bytes: claim.request.map_or(0, |q| q.value()),
             forecast,
-            class,
             allowed: class.class.provisions().then_some(class.allowed),
             pools: tracked.then(|| CheckedPools(catalog.pools.of_class(&claim.class))),
             columns,

@@ -249,9 +249,7 @@ impl PodVolumes<'_> {
         for entry in &csi_node.drivers {
             let Some(limit) = entry.attach_limit else { continue };
             let is_new = |id: &&VolumeId| {
-                id.0 == entry.name
-                    && !attached.used.contains(*id)
-                    && !(count_once && attached.left_over.contains(*id))
+                id.0 == entry.name && !attached.used.contains(*id) && !(count_once && attached.left_over.contains(*id))
             };
             let wanted = ids.iter().filter(is_new).count() as i64;
             let present = attached.counts.get(&entry.name).copied().unwrap_or(0);
@@ -310,7 +308,9 @@ impl PodVolumes<'_> {
                 Code::ATTACH_LIMIT,
                 Status::Unschedulable,
                 "node(s) exceed max volume count".to_owned(),
-                format!("driver {driver} can attach {limit} volumes to {node}; {attached} are in use and the pod needs {wanted} more"),
+                format!(
+                    "driver {driver} can attach {limit} volumes to {node}; {attached} are in use and the pod needs {wanted} more"
+                ),
             ),
         };
         Refusal { plugin: Plugin::NodeVolumeLimits, code, status, reason: reason.into(), detail }

@@ -34,8 +34,11 @@ const AWS: Plugin = Plugin {
     driver: "ebs.csi.aws.com",
     topology_key: Some("topology.ebs.csi.aws.com/zone"),
 };
-const GCE: Plugin =
-    Plugin { name: "kubernetes.io/gce-pd", driver: "pd.csi.storage.gke.io", topology_key: Some("topology.gke.io/zone") };
+const GCE: Plugin = Plugin {
+    name: "kubernetes.io/gce-pd",
+    driver: "pd.csi.storage.gke.io",
+    topology_key: Some("topology.gke.io/zone"),
+};
 const AZURE: Plugin = Plugin { name: "kubernetes.io/azure-disk", driver: "disk.csi.azure.com", topology_key: None };
 const CINDER: Plugin = Plugin {
     name: "kubernetes.io/cinder",
@@ -105,9 +108,8 @@ fn ebs_handle(id: &Name) -> Result<Name, String> {
 }
 
 fn gce_handle(disk: &Name, labels: Option<&Labels>) -> Result<Name, String> {
-    let zones = labels
-        .and_then(|l| l.get(ZONE_BETA).filter(|v| !v.is_empty()).or_else(|| l.get(ZONE)))
-        .map_or("", |v| &**v);
+    let zones =
+        labels.and_then(|l| l.get(ZONE_BETA).filter(|v| !v.is_empty()).or_else(|| l.get(ZONE))).map_or("", |v| &**v);
     let place = match zones.split(ZONE_SEPARATOR).collect::<Vec<_>>().as_slice() {
         [] | [""] => "zones/UNSPECIFIED".to_owned(),
         [zone] => format!("zones/{zone}"),
@@ -173,12 +175,9 @@ fn has_values_for(selector: &NodeSelector, key: &str) -> bool {
 
 fn renamed(selector: &NodeSelector, from: &str, to: &str) -> NodeSelector {
     let rename = |r: &Requirement| if &**r.key() == from { r.with_key(to) } else { r.clone() };
-    NodeSelector::from_terms(
-        selector
-            .terms()
-            .iter()
-            .map(|term| term.as_ref().map(|t| t.with_expressions(t.expressions().iter().map(rename))).map_err(Clone::clone)),
-    )
+    NodeSelector::from_terms(selector.terms().iter().map(|term| {
+        term.as_ref().map(|t| t.with_expressions(t.expressions().iter().map(rename))).map_err(Clone::clone)
+    }))
 }
 
 /// The selector with one more requirement in every term, the empty ones too; without terms, in one of its own.

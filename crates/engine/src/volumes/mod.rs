@@ -21,11 +21,9 @@ mod shelf;
 mod slab;
 mod zone;
 
-#[cfg(test)]
-mod tests;
-
 pub use assume::AssumeError;
 pub(crate) use catalog::VolumeCatalog;
 pub use migration::{REGION, REGION_BETA, ZONE, ZONE_BETA, ZONE_SEPARATOR};
 pub use plan::{ClaimPlan, Outcome, VolumePlan};
-pub use pod::PodVolumes;
+pub use pod::{PodVolumes, Suitability};
+pub use score::Shape;

@@ -8,7 +8,7 @@ use crate::gates::{Gate, Gates};
 use crate::labels::ObjectKey;
 use crate::model::Pod;
 use crate::nodes::NodeIndex;
-use crate::reason::{Plugin, Refusal};
+use crate::reason::Refusal;
 use crate::volumes::binding::Judgement;
 use crate::volumes::catalog::VolumeCatalog;
 use crate::volumes::claims::PodClaims;
@@ -68,7 +68,20 @@ impl<'c> PodVolumes<'c> {
         by_size.sort_by_key(|i| claims.delayed[*i].claim.requested());
         let promised = if gates.on(Gate::PromisedCapacity) { promised(&claims) } else { BTreeMap::new() };
         let attachments = PodAttachments::prepare(catalog, pod, &claims, gates);
-        Self { catalog, pod, gates, shape, refusals, claims, selected, by_size, promised, attachments, zones, restrictions }
+        Self {
+            catalog,
+            pod,
+            gates,
+            shape,
+            refusals,
+            claims,
+            selected,
+            by_size,
+            promised,
+            attachments,
+            zones,
+            restrictions,
+        }
     }
 
     /// Why the pod can be placed nowhere, in upstream's plugin order; empty if it may be.
@@ -146,10 +159,6 @@ impl<'c> PodVolumes<'c> {
         }
         plan
     }
-
-    /// The plugins of this module that have pod-level refusals are in upstream's order already.
-    pub(crate) const PLUGINS: [Plugin; 4] =
-        [Plugin::VolumeRestrictions, Plugin::NodeVolumeLimits, Plugin::VolumeBinding, Plugin::VolumeZone];
 }
 
 /// What is promised in the pools of the pod's classes, its own claims aside.

@@ -138,11 +138,6 @@ impl Pools {
         self.by_class.get(self.class_of.get(key)?)?.by_key.get(key)
     }
 
-    /// All pools.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pool> {
-        self.by_class.values().flat_map(|c| c.by_key.values()).map(|r| &r.pool)
-    }
-
     /// Adds a pool; one of the same key must have been removed before.
     pub(crate) fn insert(
         &mut self,

@@ -105,7 +105,10 @@ impl PodVolumes<'_> {
     }
 }
 
-fn entry_of<'a, 'b>(classes: &'b mut SmallVec<[(&'a str, i64, i64); 2]>, class: &'a str) -> &'b mut (&'a str, i64, i64) {
+fn entry_of<'a, 'b>(
+    classes: &'b mut SmallVec<[(&'a str, i64, i64); 2]>,
+    class: &'a str,
+) -> &'b mut (&'a str, i64, i64) {
     let at = classes.iter().position(|(c, ..)| *c == class).unwrap_or_else(|| {
         classes.push((class, 0, 0));
         classes.len() - 1

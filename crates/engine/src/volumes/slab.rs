@@ -86,9 +86,4 @@ impl VolumeSlab {
         self.free.push(slot);
         Some(record)
     }
-
-    /// All volumes, in no order that means anything.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &VolumeRecord> {
-        self.slots.iter().flatten()
-    }
 }
