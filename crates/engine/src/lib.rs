@@ -13,6 +13,8 @@ pub mod quantity;
 pub mod reason;
 pub mod scores;
 pub mod selector;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod view;
 
 pub use object::{Kind, Object};

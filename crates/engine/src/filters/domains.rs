@@ -31,8 +31,7 @@ impl DomainSums {
             }
         };
         let Some((_, domains)) = self.0.get_mut(at) else { return };
-        let domain =
-            domains.entry(value.clone()).or_insert_with(|| Domain { sum: 0, witness: witness.clone() });
+        let domain = domains.entry(value.clone()).or_insert_with(|| Domain { sum: 0, witness: witness.clone() });
         domain.sum = domain.sum.saturating_add(amount);
     }
 

@@ -101,7 +101,10 @@ impl<'p> InterPodAffinity<'p> {
     }
 
     fn kept_out(&self, row: &NodeRow) -> Option<&str> {
-        self.keeping_out.keys().map(|key| &**key).find(|key| self.keeping_out.of(row.node(), key).is_some_and(|d| d.sum > 0))
+        self.keeping_out
+            .keys()
+            .map(|key| &**key)
+            .find(|key| self.keeping_out.of(row.node(), key).is_some_and(|d| d.sum > 0))
     }
 
     /// The first of the three rules that fails, as upstream tells only that one.
@@ -120,7 +123,9 @@ impl<'p> InterPodAffinity<'p> {
                     "no placed pod meets the pod's required affinity (not in {} nor elsewhere), and the pod does not meet it itself",
                     place(term.topology_key)
                 ),
-                (None, Some(term)) => format!("no pod in {} meets the pod's required affinity", place(term.topology_key)),
+                (None, Some(term)) => {
+                    format!("no pod in {} meets the pod's required affinity", place(term.topology_key))
+                }
                 (None, None) => String::new(),
             };
             (Code::POD_AFFINITY, Status::UnschedulableAndUnresolvable, NOT_NEAR, detail)

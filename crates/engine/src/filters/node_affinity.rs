@@ -74,7 +74,9 @@ impl<'p> NodeAffinity<'p> {
         let node = row.node();
         let detail = match (self.required.missing_label(node), &self.names) {
             (Some((key, value)), _) => match node.labels.get(key) {
-                Some(has) => format!("the pod's nodeSelector asks for {key}={value}; node {} has {key}={has}", node.name),
+                Some(has) => {
+                    format!("the pod's nodeSelector asks for {key}={value}; node {} has {key}={has}", node.name)
+                }
                 None => format!("the pod's nodeSelector asks for {key}={value}; node {} has no such label", node.name),
             },
             (None, Some(names)) if !names.contains(&node.name) => {

@@ -68,7 +68,8 @@ impl<'p> TopologySpread<'p> {
                 }
             }
         }
-        let counted = constraints.into_iter().zip(domains).map(|(constraint, domains)| Counted::new(constraint, domains, pod));
+        let counted =
+            constraints.into_iter().zip(domains).map(|(constraint, domains)| Counted::new(constraint, domains, pod));
         (Self { counted: counted.collect() }, None)
     }
 

@@ -114,10 +114,21 @@ mod tests {
 
     #[test]
     fn only_well_formed_names_are_counted() {
-        for name in ["example.com/gpu", "hugepages-2Mi", "attachable-volumes-gce-pd", "x.kubernetes.io/y", "a-1.b/C_d.e"] {
+        for name in
+            ["example.com/gpu", "hugepages-2Mi", "attachable-volumes-gce-pd", "x.kubernetes.io/y", "a-1.b/C_d.e"]
+        {
             assert!(is_scalar(name), "{name}");
         }
-        for name in ["gpu", "example.com/", "/gpu", "a/b/c", "requests.example.com/gpu", "Example.com/gpu", "-a.com/x", "a..b/x"] {
+        for name in [
+            "gpu",
+            "example.com/",
+            "/gpu",
+            "a/b/c",
+            "requests.example.com/gpu",
+            "Example.com/gpu",
+            "-a.com/x",
+            "a..b/x",
+        ] {
             assert!(!is_scalar(name), "{name}");
         }
     }

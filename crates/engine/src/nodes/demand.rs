@@ -136,8 +136,7 @@ fn replace_pod_level(sum: &mut Requests, pod_level: &Requests) {
 /// called infeasible does not count: it will not come true.
 fn from_status(demand: &PodDemand, minimum: Minimum) -> Requests {
     let infeasible = demand.resize_infeasible;
-    let mut sum =
-        if infeasible { Requests::new() } else { over_containers(demand, minimum, |c| Some(&c.requests)) };
+    let mut sum = if infeasible { Requests::new() } else { over_containers(demand, minimum, |c| Some(&c.requests)) };
     // A status at the level of the pod is already the sum over its containers.
     if let (Some(allocated), Some(actual)) = &demand.status_pod_level {
         raise(&mut sum, actual);

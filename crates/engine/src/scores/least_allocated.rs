@@ -13,10 +13,8 @@ pub(super) fn scores(pod: &Pod, rows: &[&NodeRow]) -> Vec<i64> {
 /// The mean over those of the two that the node has at all.
 fn score(row: &NodeRow, cpu: i64, memory: i64) -> i64 {
     let (held, has) = (row.held(), &row.node().allocatable);
-    let after = [
-        (held.score_cpu_milli.wrapping_add(cpu), has.cpu_milli),
-        (held.score_memory.wrapping_add(memory), has.memory),
-    ];
+    let after =
+        [(held.score_cpu_milli.wrapping_add(cpu), has.cpu_milli), (held.score_memory.wrapping_add(memory), has.memory)];
     let (sum, count) = after
         .into_iter()
         .filter(|&(_, allocatable)| allocatable != 0)

@@ -22,9 +22,7 @@ pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow]) ->
     let mut domains = domains_of(&candidates, &constraints);
     count(pod, cluster, &constraints, &mut domains, scored);
     let weights: Vec<f64> = constraints.iter().zip(&domains).map(|(c, d)| weight(c, d, candidates.len())).collect();
-    let raw = rows.iter().map(|row| {
-        scored(row).then(|| raw_score(row, pod, &constraints, &domains, &weights))
-    });
+    let raw = rows.iter().map(|row| scored(row).then(|| raw_score(row, pod, &constraints, &domains, &weights)));
     Some(normalised(&raw.collect::<Vec<_>>()))
 }
 
@@ -60,13 +58,11 @@ fn count(
 }
 
 /// Few large domains would drown out many small ones: counts are weighed by the number of domains.
-#[allow(clippy::cast_precision_loss, reason = "upstream's floating point, to the last unit")]
 fn weight(constraint: &Constraint<'_>, domains: &Map<Name, i64>, candidates: usize) -> f64 {
     let size = if constraint.is_per_node() { candidates } else { domains.len() };
     ((size + 2) as f64).ln()
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "upstream's floating point, to the last unit")]
 fn raw_score(
     row: &NodeRow,
     pod: &Pod,
