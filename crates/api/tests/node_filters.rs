@@ -1,5 +1,7 @@
 //! Filters and scores that are not about volumes give kube-scheduler's own answers to the conformance clusters.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
