@@ -3,11 +3,13 @@
 //! Only the fields that decisions need are decoded; all others are skipped while parsing and never held. Each kind
 //! has a slim type in [`kinds`] and a `to_engine` that gives the engine's model of it.
 
+pub mod defaults;
 pub mod document;
 pub mod error;
 pub mod interner;
 pub mod kinds;
 mod lenient;
+pub mod manifest;
 pub mod names;
 
 pub use document::Document;

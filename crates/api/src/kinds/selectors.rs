@@ -1,6 +1,6 @@
 //! Selectors as the API writes them.
 
-use plimsoll_engine::selector::{LabelSelector, NodeSelector, NodeSelectorTerm, RawRequirement, SelectorError};
+use plimsoll_engine::selector::{LabelSelector, NodeSelector, PreferredTerm, RawRequirement, SelectorError};
 
 use crate::interner::Interner;
 use crate::lenient::{Pairs, slim};
@@ -62,10 +62,10 @@ impl RawNodeTerm {
         (raw(&self.match_expressions, names), raw(&self.match_fields, names))
     }
 
-    /// Compiles the term alone.
-    pub fn compile(&self, names: &mut Interner) -> Result<NodeSelectorTerm, SelectorError> {
-        let alone = NodeSelector::compile(&[self.raw(names)]);
-        alone.terms().first().cloned().unwrap_or_else(|| Ok(NodeSelectorTerm::default()))
+    /// Compiles the term at `index` of a pod's preferences.
+    pub fn compile_preferred(&self, index: usize, weight: i32, names: &mut Interner) -> PreferredTerm {
+        let (expressions, fields) = self.raw(names);
+        PreferredTerm::compile(index, weight, &expressions, &fields)
     }
 }
 

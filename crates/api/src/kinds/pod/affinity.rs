@@ -105,8 +105,8 @@ slim! {
 }
 
 impl PreferredNodeTerm {
-    pub(super) fn to_engine(&self, names: &mut Interner) -> PreferredTerm {
-        PreferredTerm { weight: self.weight, term: self.preference.compile(names) }
+    pub(super) fn to_engine(&self, index: usize, names: &mut Interner) -> PreferredTerm {
+        self.preference.compile_preferred(index, self.weight, names)
     }
 }
 

@@ -36,7 +36,7 @@ impl Pod {
             tolerations: spec.tolerations.iter().filter_map(|t| t.to_engine(names)).collect(),
             node_selector: spec.node_selector.to_labels(names),
             required_node_affinity: affinity.node_affinity.required.as_ref().map(|s| s.compile(names)),
-            preferred_node_affinity: affinity.node_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
+            preferred_node_affinity: (0..).zip(&affinity.node_affinity.preferred).map(|(i, t)| t.to_engine(i, names)).collect(),
             required_affinity: affinity.pod_affinity.required.iter().map(|t| t.to_engine(names)).collect(),
             required_anti_affinity: affinity.pod_anti_affinity.required.iter().map(|t| t.to_engine(names)).collect(),
             preferred_affinity: affinity.pod_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
