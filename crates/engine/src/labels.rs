@@ -47,6 +47,11 @@ impl Labels {
         self.0.iter().map(|(k, v)| (k, v))
     }
 
+    /// How many labels there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether there is no label.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -3,12 +3,18 @@
 //! This crate does no I/O. It is told of the cluster by events and answers where a pod and its volumes can be.
 
 pub mod collections;
+pub mod filters;
 pub mod gates;
 pub mod labels;
 pub mod model;
+pub mod nodes;
 pub mod object;
 pub mod quantity;
 pub mod reason;
+pub mod scores;
 pub mod selector;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod view;
 
 pub use object::{Kind, Object};

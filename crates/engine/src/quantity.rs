@@ -5,7 +5,7 @@
 //! verdicts depend on it, the difference is kept here too (see [`Form`]).
 //!
 //! Up to 38 significant digits are kept. The API server has no such limit; a longer number is rounded away from zero,
-//! so that its order against every number of at most 38 digits stays right.
+//! so that it may come to equal a number of at most 38 digits, but never to pass it.
 
 mod arithmetic;
 mod display;
@@ -24,6 +24,8 @@ pub struct Quantity {
     /// The number is `mantissa` × 10^`exponent`. Never `i128::MIN`, so that it can always be negated.
     mantissa: i128,
     exponent: i32,
+    /// The exponent that upstream has. It is `exponent`, or less where the mantissa would then not fit ours.
+    nominal: i32,
     form: Form,
     notation: Notation,
 }
@@ -34,10 +36,8 @@ pub struct Quantity {
 enum Form {
     /// A 64-bit mantissa with a decimal exponent: what short numbers parse to. `mantissa` is then within `i64`.
     Small,
-    /// An integer of any length with a decimal exponent, which is `exponent`.
+    /// An integer of any length with a decimal exponent.
     Big,
-    /// The same with the exponent −9, where that mantissa does not fit ours; `exponent` is then larger than −9.
-    BigNanos,
 }
 
 /// The suffixes a quantity is printed with.
@@ -56,21 +56,36 @@ const NANO: i32 = -9;
 
 impl Quantity {
     /// Zero.
-    pub const ZERO: Self = Self { mantissa: 0, exponent: 0, form: Form::Small, notation: Notation::Decimal };
+    pub const ZERO: Self = Self::small(0, 0, Notation::Decimal);
 
     /// So many bytes, printed with binary suffixes.
     pub const fn from_bytes(bytes: i64) -> Self {
-        Self { mantissa: bytes as i128, exponent: 0, form: Form::Small, notation: Notation::Binary }
+        Self::small(bytes, 0, Notation::Binary)
     }
 
     /// So many units, printed with decimal suffixes.
     pub const fn from_units(units: i64) -> Self {
-        Self { mantissa: units as i128, exponent: 0, form: Form::Small, notation: Notation::Decimal }
+        Self::small(units, 0, Notation::Decimal)
     }
 
     /// So many thousandths, printed with decimal suffixes.
     pub const fn from_millis(millis: i64) -> Self {
-        Self { mantissa: millis as i128, exponent: -3, form: Form::Small, notation: Notation::Decimal }
+        Self::small(millis, -3, Notation::Decimal)
+    }
+
+    const fn small(mantissa: i64, exponent: i32, notation: Notation) -> Self {
+        Self { mantissa: mantissa as i128, exponent, nominal: exponent, form: Form::Small, notation }
+    }
+
+    /// A number in long form that upstream holds with the exponent `nominal`, which is at most `exponent`.
+    fn big(mantissa: i128, exponent: i64, nominal: i64, notation: Notation) -> Self {
+        let raised = pow10(exponent - nominal).and_then(|power| mantissa.checked_mul(power));
+        let (mantissa, exponent) = match raised {
+            Some(raised) if raised != i128::MIN => (raised, nominal),
+            _ if mantissa == 0 => (0, nominal),
+            _ => (mantissa, exponent),
+        };
+        Self { mantissa, exponent: clamp(exponent), nominal: clamp(nominal), form: Form::Big, notation }
     }
 
     /// Whether the number is zero.
@@ -106,4 +121,9 @@ fn reduced(mantissa: i128, exponent: i32) -> (i128, i64) {
         exponent += 1;
     }
     (mantissa, exponent)
+}
+
+/// Exponents at the ends of 32 bits are kept there: no such number can be stored or compared upstream.
+fn clamp(exponent: i64) -> i32 {
+    exponent.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }

@@ -22,7 +22,7 @@ pub use pod::{
 };
 pub use pod_volume::{ClaimTemplate, PodVolume, PodVolumeSource};
 pub use pool::Pool;
-pub use resources::Resources;
+pub use resources::{Resources, is_scalar};
 pub use volume::{AccessModes, ClaimRef, Volume, VolumeMode, VolumePhase, VolumeSource};
 pub use workload::{Namespace, Workload, WorkloadKind};
 

@@ -52,3 +52,14 @@ pub struct Image {
     /// Its size in bytes.
     pub size: i64,
 }
+
+impl std::fmt::Display for Taint {
+    /// As kubectl writes it: `key=value:Effect`, or `key:Effect` without a value.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.key)?;
+        if !self.value.is_empty() {
+            write!(f, "={}", self.value)?;
+        }
+        write!(f, ":{:?}", self.effect)
+    }
+}

@@ -99,6 +99,15 @@ pub struct PodImages {
     pub init: Vec<Name>,
     /// `spec.containers[].image`.
     pub main: Vec<Name>,
+    /// `spec.volumes[].image.reference`.
+    pub volumes: Vec<Name>,
+}
+
+impl PodImages {
+    /// All of them, each as often as it is named.
+    pub fn all(&self) -> impl Iterator<Item = &Name> {
+        self.init.iter().chain(&self.main).chain(&self.volumes)
+    }
 }
 
 /// A port taken on the node itself.
@@ -110,6 +119,16 @@ pub struct HostPort {
     pub protocol: Name,
     /// `hostPort`.
     pub port: i32,
+}
+
+impl std::fmt::Display for HostPort {
+    /// `80/TCP`, with the address before it where one is named.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.ip.is_empty() {
+            write!(f, "{}:", self.ip)?;
+        }
+        write!(f, "{}/{}", self.port, self.protocol)
+    }
 }
 
 /// A toleration.

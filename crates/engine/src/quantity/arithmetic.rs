@@ -4,7 +4,7 @@
 
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-use super::{Form, NANO, Quantity, pow10, reduced};
+use super::{Form, Quantity, pow10, reduced};
 
 impl Quantity {
     /// The sum, or `None` where it has more digits than a quantity holds.
@@ -47,31 +47,23 @@ fn add_small(a: Quantity, b: Quantity) -> Option<Quantity> {
     let (left, right, exponent) = aligned(a, b)?;
     let fits = |n: i128| i64::try_from(n).is_ok();
     let sum = left.checked_add(right)?;
-    (fits(left) && fits(right) && fits(sum)).then_some(Quantity { mantissa: sum, exponent, ..a })
+    (fits(left) && fits(right) && fits(sum)).then_some(Quantity { mantissa: sum, exponent, nominal: exponent, ..a })
 }
 
 /// The exact sum in long form.
 fn add_big(a: Quantity, b: Quantity) -> Option<Quantity> {
-    let in_nanos = [a, b].iter().any(|q| q.form == Form::BigNanos);
-    let plain = aligned(a, b).and_then(|(left, right, exponent)| Some((total(left, right)?, exponent)));
-    if let (Some((mantissa, exponent)), false) = (plain, in_nanos) {
-        return Some(Quantity { mantissa, exponent, form: Form::Big, ..a });
-    }
-    // Without trailing zeros, or with the finer exponent of a zero left out, more sums fit.
-    let (mantissa, exponent) = plain.or_else(|| {
-        let (left, right, exponent) = aligned(compact(a), compact(b))?;
-        Some((total(left, right)?, exponent))
-    })?;
-    Some(in_nanos_if_possible(Quantity { mantissa, exponent, form: Form::BigNanos, ..a }))
+    let sum = |a, b| {
+        let (left, right, exponent) = aligned(a, b)?;
+        left.checked_add(right).filter(|sum| *sum != i128::MIN).map(|sum| (sum, exponent))
+    };
+    // Without trailing zeros more sums fit.
+    let (mantissa, exponent) = sum(a, b).or_else(|| sum(compact(a), compact(b)))?;
+    Some(Quantity::big(mantissa, i64::from(exponent), finer(a, b), a.notation))
 }
 
-fn in_nanos_if_possible(q: Quantity) -> Quantity {
-    let raise = i64::from(q.exponent) - i64::from(NANO);
-    match pow10(raise).and_then(|factor| q.mantissa.checked_mul(factor)) {
-        Some(mantissa) => Quantity { mantissa, exponent: NANO, form: Form::Big, ..q },
-        None if raise < 0 => Quantity { form: Form::Big, ..q },
-        None => q,
-    }
+/// The exponent upstream gives to a sum in long form.
+fn finer(a: Quantity, b: Quantity) -> i64 {
+    i64::from(a.nominal.min(b.nominal))
 }
 
 /// The sum of numbers too far apart: the smaller is rounded away from zero at the last digit that the larger leaves.
@@ -89,14 +81,15 @@ fn add_rounded(a: Quantity, b: Quantity) -> Quantity {
         exponent += 1;
     }
     let down = exponent - i64::from(small.exponent);
-    let addend = match pow10(down) {
-        Some(divisor) => {
+    let addend = if down <= 0 {
+        // It has no more places than the larger one, so this fits.
+        small.mantissa.saturating_mul(pow10(-down).unwrap_or(1))
+    } else {
+        pow10(down).map_or(small.mantissa.signum(), |divisor| {
             small.mantissa / divisor + if small.mantissa % divisor == 0 { 0 } else { small.mantissa.signum() }
-        }
-        None => small.mantissa.signum(),
+        })
     };
-    let exponent = exponent.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
-    in_nanos_if_possible(Quantity { mantissa: mantissa.saturating_add(addend), exponent, form: Form::BigNanos, ..a })
+    Quantity::big(mantissa.saturating_add(addend), exponent, finer(a, b).min(exponent), a.notation)
 }
 
 /// How many places before the point, for ordering only.
@@ -119,10 +112,6 @@ fn compact(q: Quantity) -> Quantity {
     // A zero has no exponent of its own: it takes the largest, so that the other side decides.
     let exponent = if mantissa == 0 { i64::from(i32::MAX) } else { exponent };
     i32::try_from(exponent).map_or(q, |exponent| Quantity { mantissa, exponent, ..q })
-}
-
-fn total(left: i128, right: i128) -> Option<i128> {
-    left.checked_add(right).filter(|sum| *sum != i128::MIN)
 }
 
 impl Add for Quantity {

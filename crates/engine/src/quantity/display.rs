@@ -13,9 +13,9 @@ impl fmt::Display for Quantity {
             return f.write_str("0");
         }
         if self.notation == Notation::Binary
-            && let Some(units) = self.binary_units()
+            && let Some((mantissa, suffix)) = self.binary()
         {
-            return write_binary(units, f);
+            return write!(f, "{mantissa}{}", BINARY_SUFFIXES.get(suffix).unwrap_or(&""));
         }
         let (mantissa, exponent) = reduced(self.mantissa, self.exponent);
         let zeros = exponent.rem_euclid(3);
@@ -29,30 +29,31 @@ impl fmt::Display for Quantity {
     }
 }
 
+const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
 impl Quantity {
-    /// The whole units, where the number is one to print in binary notation: whole and not below 1024.
-    fn binary_units(&self) -> Option<i128> {
-        let units = if self.exponent >= 0 {
-            self.mantissa.checked_mul(pow10(i64::from(self.exponent))?)?
+    /// The mantissa and the power of 1024 of a number that is to be printed so: whole and not below 1024.
+    fn binary(&self) -> Option<(i128, usize)> {
+        let limit = Self::from_units(1024);
+        if *self < limit && *self > -limit {
+            return None;
+        }
+        let (mut mantissa, mut fives) = (self.mantissa, 0);
+        if self.exponent >= 0 {
+            fives = self.exponent as u32;
         } else {
             let divisor = pow10(-i64::from(self.exponent))?;
-            if self.mantissa % divisor != 0 {
+            if mantissa % divisor != 0 {
                 return None;
             }
-            self.mantissa / divisor
-        };
-        (units.unsigned_abs() >= 1024).then_some(units)
+            mantissa /= divisor;
+        }
+        // 10^n is 2^n × 5^n: counting the twos before multiplying keeps large numbers within reach.
+        let odd_part = mantissa >> mantissa.trailing_zeros();
+        let twos = mantissa.trailing_zeros().checked_add(fives)?;
+        let mantissa = odd_part.checked_mul(5i128.checked_pow(fives)?)?.checked_mul(1 << (twos % 10))?;
+        Some((mantissa, twos as usize / 10))
     }
-}
-
-fn write_binary(mut units: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut suffix = 0;
-    while units % 1024 == 0 {
-        units /= 1024;
-        suffix += 1;
-    }
-    const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    write!(f, "{units}{}", SUFFIXES.get(suffix).unwrap_or(&""))
 }
 
 fn decimal_suffix(exponent: i64) -> &'static str {

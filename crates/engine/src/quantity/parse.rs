@@ -1,6 +1,6 @@
 //! Reading a quantity.
 
-use super::{Form, NANO, Notation, Quantity, pow10};
+use super::{NANO, Notation, Quantity};
 
 /// What is wrong with the text of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum QuantityError {
     Suffix,
 }
 
-/// The most digits a number may have to be kept as [`Form::Small`].
+/// The most digits a number may have to be kept as [`super::Form::Small`].
 const SMALL_DIGITS: i64 = 18;
 
 /// The most digits that always fit the mantissa.
@@ -143,8 +143,8 @@ fn small(parts: &Parts<'_>, scale: &Scale, notation: Notation) -> Option<Quantit
         }
     };
     let unsigned = [parts.whole, parts.fraction].concat().parse::<i64>().ok()?.checked_mul(factor)?;
-    let mantissa = i128::from(if parts.negative { -unsigned } else { unsigned });
-    Some(Quantity { mantissa, exponent: i32::try_from(exponent).ok()?, form: Form::Small, notation })
+    let mantissa = if parts.negative { -unsigned } else { unsigned };
+    Some(Quantity::small(mantissa, i32::try_from(exponent).ok()?, notation))
 }
 
 /// A number too long or too fine for the short form. Not capped: only binary notations are.
@@ -153,17 +153,12 @@ fn decimal(parts: &Parts<'_>, exponent: i32, notation: Notation) -> Quantity {
     let digits = all.trim_start_matches('0');
     let exponent = i64::from(exponent) - parts.fraction.len() as i64;
     if digits.is_empty() {
-        return Quantity { mantissa: 0, exponent: clamp(exponent), form: Form::Big, notation };
+        return Quantity::big(0, exponent, exponent, notation);
     }
     let drop = usize::try_from(i64::from(NANO) - exponent).unwrap_or(0);
     let (mantissa, exponent) = cut(digits, exponent, drop);
-    // Upstream's exponent is always −9 here.
-    let nanos = pow10(exponent - i64::from(NANO)).and_then(|p| mantissa.checked_mul(p));
-    let (mantissa, exponent, form) = match nanos {
-        Some(mantissa) => (mantissa, NANO, Form::Big),
-        None => (mantissa, clamp(exponent), Form::BigNanos),
-    };
-    Quantity { mantissa: if parts.negative { -mantissa } else { mantissa }, exponent, form, notation }
+    let mantissa = if parts.negative { -mantissa } else { mantissa };
+    Quantity::big(mantissa, exponent, i64::from(NANO), notation)
 }
 
 /// The number `digits` × 10^`exponent` without its last `drop` digits and in no more digits than a mantissa holds,
@@ -201,16 +196,12 @@ fn binary(parts: &Parts<'_>, bits: u32) -> Quantity {
         .map(|n| n + nanos + u128::from(up));
     let (mantissa, exponent) = match total {
         // Upstream does not round a zero to nanos; it keeps the places it was written with.
-        Some(0) => (0, clamp(-(parts.fraction.len() as i64))),
-        Some(total) if total <= LIMIT => (total as i128, NANO),
+        Some(0) => (0, -(parts.fraction.len() as i64)),
+        Some(total) if total <= LIMIT => (total as i128, i64::from(NANO)),
         _ => (i128::from(i64::MAX), 0),
     };
     // Less than one unit would lose its fraction in a binary notation.
-    let below_one = mantissa != 0 && exponent == NANO && mantissa < GIGA as i128;
+    let below_one = mantissa != 0 && exponent < 0 && mantissa < GIGA as i128;
     let notation = if below_one { Notation::Decimal } else { Notation::Binary };
-    Quantity { mantissa: if parts.negative { -mantissa } else { mantissa }, exponent, form: Form::Big, notation }
-}
-
-fn clamp(exponent: i64) -> i32 {
-    exponent.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
+    Quantity::big(if parts.negative { -mantissa } else { mantissa }, exponent, exponent, notation)
 }

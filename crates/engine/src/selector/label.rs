@@ -31,9 +31,7 @@ impl LabelSelector {
             }
             requirements.push(compile(raw)?);
         }
-        requirements.sort_unstable();
-        requirements.dedup();
-        Ok(Self { requirements: requirements.into() })
+        Ok(Self::normal(requirements))
     }
 
     /// A selector of exact labels, not checked: what the plain maps of Services and of pods' `nodeSelector` are.
@@ -44,6 +42,19 @@ impl LabelSelector {
     /// As [`LabelSelector::from_labels`], of labels that are a set already.
     pub fn from_set(labels: &Labels) -> Self {
         Self { requirements: labels.iter().map(|(key, value)| Requirement::equals(key, value)).collect() }
+    }
+
+    /// The same selector with these exact labels required too: what `matchLabelKeys` adds from the pod's own labels.
+    pub fn and_labels(&self, labels: &Labels) -> Self {
+        let more = labels.iter().map(|(key, value)| Requirement::equals(key, value));
+        Self::normal(self.requirements.iter().cloned().chain(more).collect())
+    }
+
+    /// One order for one set of requirements.
+    fn normal(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_unstable();
+        requirements.dedup();
+        Self { requirements: requirements.into() }
     }
 
     /// The requirements, all of which must hold, in order of their keys.

@@ -5,7 +5,7 @@ use super::{NodeSelectorTerm, RawRequirement, SelectorError};
 use crate::labels::Labels;
 
 /// A weighted term of preferred node affinity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PreferredTerm {
     /// Weight.
     pub weight: i32,

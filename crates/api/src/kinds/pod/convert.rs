@@ -30,6 +30,7 @@ impl Pod {
             images: PodImages {
                 init: spec.init_containers.iter().map(|c| names.share(&c.image)).collect(),
                 main: spec.containers.iter().map(|c| names.share(&c.image)).collect(),
+                volumes: spec.volumes.iter().filter_map(|v| Some(names.share(&v.image.as_ref()?.reference))).collect(),
             },
             host_ports: self.lasting_containers().flat_map(|c| c.host_ports(names)).collect(),
             tolerations: spec.tolerations.iter().filter_map(|t| t.to_engine(names)).collect(),

@@ -39,6 +39,14 @@ slim! {
         pub portworx_volume: Option<IdSource>,
         /// A vSphere volume.
         pub vsphere_volume: Option<VsphereSource>,
+        /// An image as a volume.
+        pub image: Option<ImageSource>,
+    }
+
+    /// `image`.
+    pub struct ImageSource {
+        /// The image's name.
+        pub reference: String,
     }
 
     /// `persistentVolumeClaim`.

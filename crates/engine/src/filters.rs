@@ -1,0 +1,123 @@
+//! Filters: whether a pod may run on a node, for every rule that is not about volumes.
+//!
+//! [`NodeFilters::prepare`] does once per pod what does not depend on the node (upstream's PreFilter); the result is
+//! then asked per node. Two questions, two costs: [`NodeFilters::fits`] answers yes or no without allocating and stops
+//! at the first no; [`NodeFilters::refusals`] collects every no with its reasons, for somebody who reads them.
+
+mod amounts;
+mod domains;
+mod inter_pod_affinity;
+mod node_affinity;
+mod node_name;
+mod node_ports;
+mod node_resources_fit;
+mod node_unschedulable;
+mod pod_terms;
+mod spread;
+mod taint_toleration;
+#[cfg(test)]
+mod tests;
+mod topology_spread;
+
+pub(crate) use domains::DomainSums;
+pub(crate) use node_affinity::RequiredNodes;
+pub(crate) use pod_terms::{IncomingTerm, existing_matches, incoming, readable, readable_weighted};
+pub(crate) use spread::{Constraint, default_constraints, has_all_keys, own_constraints};
+pub(crate) use taint_toleration::tolerated;
+
+use std::collections::BTreeSet;
+
+use crate::labels::Name;
+use crate::model::Pod;
+use crate::nodes::NodeRow;
+use crate::reason::{Plugin, Refusal};
+use crate::view::ClusterView;
+
+use inter_pod_affinity::InterPodAffinity;
+use node_affinity::NodeAffinity;
+use node_name::NodeName;
+use node_ports::NodePorts;
+use node_resources_fit::NodeResourcesFit;
+use node_unschedulable::NodeUnschedulable;
+use taint_toleration::TaintToleration;
+use topology_spread::TopologySpread;
+
+/// The filters prepared for one pod. Holds what was counted over the cluster when it was made: a pod that comes or
+/// goes later is not seen.
+#[derive(Clone, Debug)]
+pub struct NodeFilters<'p> {
+    pod_refusals: Vec<Refusal>,
+    narrowed: Vec<(Plugin, BTreeSet<Name>)>,
+    node_name: NodeName<'p>,
+    unschedulable: NodeUnschedulable,
+    taints: TaintToleration<'p>,
+    node_affinity: NodeAffinity<'p>,
+    ports: NodePorts<'p>,
+    resources: NodeResourcesFit,
+    spread: TopologySpread<'p>,
+    pod_affinity: InterPodAffinity<'p>,
+}
+
+impl<'p> NodeFilters<'p> {
+    /// Prepares the filters for a pod, which is not itself among the cluster's placed pods.
+    pub fn prepare(pod: &'p Pod, cluster: &ClusterView<'_>) -> Self {
+        let node_name = NodeName::prepare(pod);
+        let (node_affinity, conflict) = NodeAffinity::prepare(pod);
+        let (spread, unreadable_spread) = TopologySpread::prepare(pod, cluster);
+        let (pod_affinity, unreadable_affinity) = InterPodAffinity::prepare(pod, cluster);
+        let narrowed = [(Plugin::NodeName, node_name.names()), (Plugin::NodeAffinity, node_affinity.names().cloned())]
+            .into_iter()
+            .filter_map(|(plugin, names)| Some((plugin, names?)))
+            .collect();
+        Self {
+            pod_refusals: [conflict, unreadable_spread, unreadable_affinity].into_iter().flatten().collect(),
+            narrowed,
+            node_name,
+            unschedulable: NodeUnschedulable::prepare(pod),
+            taints: TaintToleration::prepare(pod),
+            node_affinity,
+            ports: NodePorts::prepare(pod),
+            resources: NodeResourcesFit::prepare(pod),
+            spread,
+            pod_affinity,
+        }
+    }
+
+    /// Refusals of the pod as a whole, in upstream's order of plugins. Where there is one, no node is judged.
+    pub fn pod_refusals(&self) -> &[Refusal] {
+        &self.pod_refusals
+    }
+
+    /// The nodes to which a plugin narrowed the choice before looking at any, in upstream's order of plugins. The
+    /// plugin refuses all other nodes.
+    pub fn narrowed(&self) -> &[(Plugin, BTreeSet<Name>)] {
+        &self.narrowed
+    }
+
+    /// Whether the pod may run on the node. The checks that cost least, and those that say no most often, come first.
+    pub fn fits(&self, row: &NodeRow) -> bool {
+        self.pod_refusals.is_empty()
+            && self.node_name.fits(row)
+            && self.unschedulable.fits(row)
+            && self.taints.fits(row)
+            && self.resources.fits(row)
+            && self.ports.fits(row)
+            && self.node_affinity.fits(row)
+            && self.spread.fits(row)
+            && self.pod_affinity.fits(row)
+    }
+
+    /// Every no, in upstream's order of plugins, one for each of upstream's reasons; none where the pod fits.
+    pub fn refusals(&self, row: &NodeRow) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        refusals.extend(self.node_name.refusal(row));
+        refusals.extend(self.unschedulable.refusal(row));
+        refusals.extend(self.taints.refusal(row));
+        refusals.extend(self.node_affinity.refusal(row));
+        refusals.extend(self.ports.refusal(row));
+        refusals.extend(self.resources.refusals(row));
+        refusals.extend(self.spread.refusal(row));
+        refusals.extend(self.pod_affinity.refusal(row));
+        refusals
+    }
+}

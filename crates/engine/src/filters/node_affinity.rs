@@ -1,0 +1,117 @@
+//! NodeAffinity: `spec.nodeSelector` and required node affinity.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::labels::{Labels, Name};
+use crate::model::{Node, Pod};
+use crate::nodes::NodeRow;
+use crate::reason::{Code, Plugin, Refusal, Status};
+use crate::selector::{NodeSelector, NodeSelectorTerm, SelectorError};
+
+const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
+const CONFLICT: &str = "pod affinity terms conflict";
+const NAME_FIELD: &str = "metadata.name";
+
+/// The nodes that a pod's selector and required affinity ask for. Topology spread reads it too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequiredNodes<'p> {
+    selector: &'p Labels,
+    affinity: Option<&'p NodeSelector>,
+}
+
+impl<'p> RequiredNodes<'p> {
+    pub(crate) fn of(pod: &'p Pod) -> Self {
+        Self { selector: &pod.node_selector, affinity: pod.required_node_affinity.as_ref() }
+    }
+
+    pub(crate) fn include(&self, node: &Node) -> bool {
+        self.missing_label(node).is_none()
+            && self.affinity.is_none_or(|affinity| affinity.matches_node(&node.name, &node.labels))
+    }
+
+    /// The first entry of the selector that the node's labels do not meet.
+    fn missing_label(&self, node: &Node) -> Option<(&'p Name, &'p Name)> {
+        self.selector.iter().find(|&(key, value)| node.labels.get(key) != Some(value))
+    }
+}
+
+/// The filter.
+#[derive(Clone, Debug)]
+pub(super) struct NodeAffinity<'p> {
+    required: RequiredNodes<'p>,
+    /// The only nodes that can match, where every term of the affinity names its nodes.
+    names: Option<BTreeSet<Name>>,
+}
+
+impl<'p> NodeAffinity<'p> {
+    pub(super) fn prepare(pod: &'p Pod) -> (Self, Option<Refusal>) {
+        let required = RequiredNodes::of(pod);
+        let names = required.affinity.and_then(|affinity| named_nodes(affinity.terms()));
+        let conflict = names.as_ref().filter(|names| names.is_empty()).map(|_| Refusal {
+            plugin: Plugin::NodeAffinity,
+            code: Code::AFFINITY_CONFLICT,
+            status: Status::UnschedulableAndUnresolvable,
+            reason: Cow::Borrowed(CONFLICT),
+            detail: "each term of the pod's required node affinity asks for several node names at once".to_owned(),
+        });
+        (Self { required, names: names.filter(|names| !names.is_empty()) }, conflict)
+    }
+
+    pub(super) fn names(&self) -> Option<&BTreeSet<Name>> {
+        self.names.as_ref()
+    }
+
+    /// A node that is not among `names` meets no term, so this is also the answer for those narrowed away.
+    pub(super) fn fits(&self, row: &NodeRow) -> bool {
+        self.required.include(row.node())
+    }
+
+    pub(super) fn refusal(&self, row: &NodeRow) -> Option<Refusal> {
+        if self.fits(row) {
+            return None;
+        }
+        let node = row.node();
+        let detail = match (self.required.missing_label(node), &self.names) {
+            (Some((key, value)), _) => match node.labels.get(key) {
+                Some(has) => {
+                    format!("the pod's nodeSelector asks for {key}={value}; node {} has {key}={has}", node.name)
+                }
+                None => format!("the pod's nodeSelector asks for {key}={value}; node {} has no such label", node.name),
+            },
+            (None, Some(names)) if !names.contains(&node.name) => {
+                let listed = names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+                format!("the pod's required node affinity names other nodes: {listed}")
+            }
+            _ => format!("node {} meets no term of the pod's required node affinity", node.name),
+        };
+        Some(Refusal {
+            plugin: Plugin::NodeAffinity,
+            code: Code::NODE_AFFINITY,
+            status: Status::UnschedulableAndUnresolvable,
+            reason: Cow::Borrowed(REASON),
+            detail,
+        })
+    }
+}
+
+/// The nodes that the terms name; `None` where a term names none, as it may then match any.
+fn named_nodes(terms: &[Result<NodeSelectorTerm, SelectorError>]) -> Option<BTreeSet<Name>> {
+    if terms.is_empty() {
+        return None;
+    }
+    let mut all = BTreeSet::new();
+    for term in terms {
+        let mut of_term: Option<BTreeSet<Name>> = None;
+        for field in term.as_ref().ok()?.fields().iter().filter(|field| **field.key() == *NAME_FIELD) {
+            let Some(values) = field.in_values() else { continue };
+            let values: BTreeSet<Name> = values.iter().cloned().collect();
+            of_term = Some(match of_term {
+                Some(before) => before.intersection(&values).cloned().collect(),
+                None => values,
+            });
+        }
+        all.extend(of_term?);
+    }
+    Some(all)
+}

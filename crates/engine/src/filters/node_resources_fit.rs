@@ -1,0 +1,94 @@
+//! NodeResourcesFit: what is left of a node's resources.
+
+use std::borrow::Cow;
+
+use crate::model::{Pod, Resources};
+use crate::nodes::{NodeRow, demand};
+use crate::reason::{Code, Plugin, Refusal, Status};
+
+use super::amounts;
+
+/// What the pod asks for.
+#[derive(Clone, Debug)]
+pub(super) struct NodeResourcesFit {
+    asked: Resources,
+}
+
+/// Too little of one resource.
+struct Shortage<'a> {
+    resource: &'a str,
+    asked: i64,
+    taken: i64,
+    allocatable: i64,
+}
+
+impl NodeResourcesFit {
+    pub(super) fn prepare(pod: &Pod) -> Self {
+        Self { asked: demand::asked(pod) }
+    }
+
+    pub(super) fn fits(&self, row: &NodeRow) -> bool {
+        !is_full(row) && self.shortages(row).next().is_none()
+    }
+
+    /// Resources that are short, in upstream's order. A resource that the pod does not ask for is never short, even
+    /// on a node that is overfull already.
+    fn shortages<'a>(&'a self, row: &'a NodeRow) -> impl Iterator<Item = Shortage<'a>> {
+        let (asked, taken, has) = (&self.asked, row.requested(), &row.node().allocatable);
+        let usual = [
+            ("cpu", asked.cpu_milli, taken.cpu_milli, has.cpu_milli),
+            ("memory", asked.memory, taken.memory, has.memory),
+            ("ephemeral-storage", asked.ephemeral_storage, taken.ephemeral_storage, has.ephemeral_storage),
+        ];
+        let others = asked.scalar.iter().map(|(name, &amount)| (&**name, amount, taken.scalar(name), has.scalar(name)));
+        usual
+            .into_iter()
+            .chain(others)
+            .map(|(resource, asked, taken, allocatable)| Shortage { resource, asked, taken, allocatable })
+            .filter(|s| s.asked > 0 && s.asked > s.allocatable.saturating_sub(s.taken))
+    }
+
+    pub(super) fn refusals(&self, row: &NodeRow) -> Vec<Refusal> {
+        let node = row.node();
+        let mut refusals = Vec::new();
+        // Upstream gives one status for all its reasons: no pod need leave where an empty node would be too small.
+        let status = match self.shortages(row).any(|s| s.asked > s.allocatable) {
+            true => Status::UnschedulableAndUnresolvable,
+            false => Status::Unschedulable,
+        };
+        let mut refuse = |code, reason, detail| {
+            refusals.push(Refusal { plugin: Plugin::NodeResourcesFit, code, status, reason, detail });
+        };
+        if is_full(row) {
+            let detail = format!("{} of at most {} pods are on {}", row.pods().len(), node.allocatable.pods, node.name);
+            refuse(Code::TOO_MANY_PODS, Cow::Borrowed("Too many pods"), detail);
+        }
+        for shortage in self.shortages(row) {
+            let show = |amount| match shortage.resource {
+                "cpu" => amounts::cpu(amount),
+                "memory" | "ephemeral-storage" => amounts::bytes(amount),
+                name if name.starts_with("hugepages-") => amounts::bytes(amount),
+                _ => amount.to_string(),
+            };
+            let Shortage { resource, asked, taken, allocatable } = shortage;
+            let detail = if allocatable == 0 && taken == 0 {
+                format!("needs {} {resource}; {} has none", show(asked), node.name)
+            } else {
+                let (asked, taken, allocatable) = (show(asked), show(taken), show(allocatable));
+                format!("needs {asked} {resource}; {taken} of {allocatable} are taken on {}", node.name)
+            };
+            let reason = match resource {
+                "cpu" => Cow::Borrowed("Insufficient cpu"),
+                "memory" => Cow::Borrowed("Insufficient memory"),
+                "ephemeral-storage" => Cow::Borrowed("Insufficient ephemeral-storage"),
+                other => Cow::Owned(format!("Insufficient {other}")),
+            };
+            refuse(Code::INSUFFICIENT_RESOURCE, reason, detail);
+        }
+        refusals
+    }
+}
+
+fn is_full(row: &NodeRow) -> bool {
+    i64::try_from(row.pods().len()).unwrap_or(i64::MAX) >= row.node().allocatable.pods
+}

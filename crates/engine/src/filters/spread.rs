@@ -1,0 +1,160 @@
+//! Topology spread constraints, as filter and score read them.
+
+use std::borrow::Cow;
+
+use crate::labels::{Labels, Name};
+use crate::model::{Node, Pod, SpreadConstraint, WorkloadKind};
+use crate::nodes::NodeRow;
+use crate::selector::{Requirement, SelectorError};
+use crate::view::ClusterView;
+
+use super::RequiredNodes;
+use super::taint_toleration::TaintToleration;
+
+/// The label that tells single nodes apart.
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The label that tells zones apart.
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// A constraint, ready to count with.
+#[derive(Clone, Debug)]
+pub(crate) struct Constraint<'p> {
+    pub(crate) topology_key: Cow<'p, str>,
+    pub(crate) max_skew: i32,
+    pub(crate) min_domains: i32,
+    counted: CountedPods<'p>,
+    honor_affinity: bool,
+    honor_taints: bool,
+}
+
+/// Which pods a constraint counts.
+#[derive(Clone, Debug)]
+enum CountedPods<'p> {
+    /// No selector: none.
+    None,
+    /// Those that meet the requirements and carry the labels (UP-9: `matchLabelKeys`, merged in by the scheduler).
+    Meeting { requirements: Cow<'p, [Requirement]>, labels: Vec<(&'p Name, &'p Name)> },
+}
+
+impl CountedPods<'_> {
+    fn include(&self, pod_labels: &Labels) -> bool {
+        match self {
+            CountedPods::None => false,
+            CountedPods::Meeting { requirements, labels } => {
+                labels.iter().all(|(key, value)| pod_labels.get(key) == Some(value))
+                    && requirements.iter().all(|requirement| requirement.matches(pod_labels))
+            }
+        }
+    }
+
+    /// Whether every pod would be included.
+    fn is_everything(&self) -> bool {
+        matches!(self, CountedPods::Meeting { requirements, labels } if requirements.is_empty() && labels.is_empty())
+    }
+}
+
+impl Constraint<'_> {
+    /// Whether the pod to be placed counts itself.
+    pub(crate) fn includes(&self, pod: &Pod) -> bool {
+        self.counted.include(&pod.labels)
+    }
+
+    /// How many pods of the namespace on this node count. A selector that selects everything counts none, and pods
+    /// that are being deleted do not count (UP-8).
+    pub(crate) fn count(&self, row: &NodeRow, namespace: &str) -> i64 {
+        if self.counted.is_everything() {
+            return 0;
+        }
+        let pods = row.pods_in(namespace).iter().map(|placed| placed.pod());
+        let counted = pods.filter(|pod| !pod.deleting && self.counted.include(&pod.labels)).count();
+        i64::try_from(counted).unwrap_or(i64::MAX)
+    }
+
+    /// Whether the node's pods count: it is one that the pod could go to, as far as the constraint's policies ask.
+    pub(crate) fn counts_on(&self, node: &Node, pod: &Pod, required: &RequiredNodes<'_>) -> bool {
+        (!self.honor_affinity || required.include(node))
+            && (!self.honor_taints || TaintToleration::prepare(pod).forbidding(&node.taints).is_none())
+    }
+
+    /// Whether this constraint tells single nodes apart.
+    pub(crate) fn is_per_node(&self) -> bool {
+        self.topology_key == HOSTNAME
+    }
+}
+
+/// Whether the node has every constraint's label.
+pub(crate) fn has_all_keys(node: &Node, constraints: &[Constraint<'_>]) -> bool {
+    constraints.iter().all(|constraint| node.labels.contains_key(&constraint.topology_key))
+}
+
+/// The pod's own constraints: the hard or the soft ones.
+pub(crate) fn own_constraints(pod: &Pod, hard: bool) -> Result<Vec<Constraint<'_>>, &SelectorError> {
+    pod.spread.iter().filter(|constraint| constraint.hard == hard).map(|constraint| read(pod, constraint)).collect()
+}
+
+fn read<'p>(pod: &'p Pod, constraint: &'p SpreadConstraint) -> Result<Constraint<'p>, &'p SelectorError> {
+    let counted = match constraint.selector.as_ref().map(Result::as_ref).transpose()? {
+        None => CountedPods::None,
+        Some(selector) => {
+            let keys = constraint.match_label_keys.iter();
+            CountedPods::Meeting {
+                requirements: Cow::Borrowed(selector.requirements()),
+                labels: keys.filter_map(|key| Some((key, pod.labels.get(key)?))).collect(),
+            }
+        }
+    };
+    Ok(Constraint {
+        topology_key: Cow::Borrowed(&constraint.topology_key),
+        max_skew: constraint.max_skew,
+        min_domains: constraint.min_domains.unwrap_or(1),
+        counted,
+        honor_affinity: constraint.honor_affinity,
+        honor_taints: constraint.honor_taints,
+    })
+}
+
+/// The soft constraints of a pod that has none of its own: spread over nodes and zones the pods that its Services and
+/// its controller select. None where nothing selects it.
+pub(crate) fn default_constraints<'p>(pod: &Pod, cluster: &ClusterView<'_>) -> Vec<Constraint<'p>> {
+    let requirements = default_selector(pod, cluster);
+    if requirements.is_empty() {
+        return Vec::new();
+    }
+    // Upstream's system defaults.
+    [(HOSTNAME, 3), (ZONE, 5)]
+        .into_iter()
+        .map(|(topology_key, max_skew)| Constraint {
+            topology_key: Cow::Borrowed(topology_key),
+            max_skew,
+            min_domains: 1,
+            counted: CountedPods::Meeting { requirements: Cow::Owned(requirements.clone()), labels: Vec::new() },
+            honor_affinity: true,
+            honor_taints: false,
+        })
+        .collect()
+}
+
+fn default_selector(pod: &Pod, cluster: &ClusterView<'_>) -> Vec<Requirement> {
+    let namespace = &pod.key.namespace;
+    let mut requirements: Vec<Requirement> = Vec::new();
+    let services = cluster.workloads.services(namespace).filter_map(|service| service.selector.as_ref());
+    for selector in services.filter(|selector| selector.matches(&pod.labels)) {
+        requirements.extend_from_slice(selector.requirements());
+    }
+    let Some((kind, name)) = &pod.controller else { return requirements };
+    let kind = match &**kind {
+        "ReplicationController" => WorkloadKind::ReplicationController,
+        "ReplicaSet" => WorkloadKind::ReplicaSet,
+        "StatefulSet" => WorkloadKind::StatefulSet,
+        _ => return requirements,
+    };
+    let Some(selector) = cluster.workloads.get(kind, namespace, name).and_then(|w| w.selector.as_ref()) else {
+        return requirements;
+    };
+    if kind == WorkloadKind::ReplicationController {
+        // Its labels are merged with the Services' as maps are: it wins where both name a key.
+        requirements.retain(|known| selector.requirements().iter().all(|new| new.key() != known.key()));
+    }
+    requirements.extend_from_slice(selector.requirements());
+    requirements
+}

@@ -1,0 +1,63 @@
+//! Scores: how good a node is for a pod, for every rule that is not about volumes.
+//!
+//! Each plugin gives every feasible node 0–100, in upstream's arithmetic to the last unit; some normalise over the
+//! feasible nodes, so a node's score depends on which others there are.
+
+mod balanced_allocation;
+mod image_locality;
+mod inter_pod_affinity;
+mod least_allocated;
+mod node_affinity;
+mod taint_toleration;
+#[cfg(test)]
+mod tests;
+mod topology_spread;
+
+use crate::model::Pod;
+use crate::nodes::{NodeIndex, NodeRow};
+use crate::reason::Plugin;
+use crate::view::ClusterView;
+
+/// The best score that a plugin gives.
+pub const MAX: i64 = 100;
+
+/// The score plugins.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeScores;
+
+impl NodeScores {
+    /// Each plugin's scores of the feasible nodes, in the nodes' order; plugins in upstream's order. A plugin that has
+    /// nothing to say of this pod (upstream skips it) is left out, and counts 0. The pod is not itself among the
+    /// cluster's placed pods. An index that has no row scores 0.
+    pub fn compute(pod: &Pod, cluster: &ClusterView<'_>, feasible: &[NodeIndex]) -> Vec<(Plugin, Vec<i64>)> {
+        let rows: Vec<&NodeRow> = feasible.iter().filter_map(|&index| cluster.nodes.get(index)).collect();
+        let scores = [
+            (Plugin::TaintToleration, Some(taint_toleration::scores(pod, &rows))),
+            (Plugin::NodeAffinity, node_affinity::scores(pod, &rows)),
+            (Plugin::NodeResourcesFit, Some(least_allocated::scores(pod, &rows))),
+            (Plugin::PodTopologySpread, topology_spread::scores(pod, cluster, &rows)),
+            (Plugin::InterPodAffinity, inter_pod_affinity::scores(pod, cluster, &rows)),
+            (Plugin::NodeResourcesBalancedAllocation, balanced_allocation::scores(pod, &rows)),
+            (Plugin::ImageLocality, Some(image_locality::scores(pod, cluster, &rows))),
+        ];
+        let aligned = |scores: Vec<i64>| {
+            if rows.len() == feasible.len() {
+                return scores;
+            }
+            let mut given = scores.into_iter();
+            let exists = feasible.iter().map(|&index| cluster.nodes.get(index).is_some());
+            exists.map(|exists| if exists { given.next().unwrap_or(0) } else { 0 }).collect()
+        };
+        scores.into_iter().filter_map(|(plugin, scores)| Some((plugin, aligned(scores?)))).collect()
+    }
+}
+
+/// Scales non-negative numbers so that the largest becomes [`MAX`].
+fn scale_to_max(scores: &mut [i64]) {
+    let largest = scores.iter().copied().max().unwrap_or(0);
+    if largest > 0 {
+        for score in scores {
+            *score = MAX.saturating_mul(*score) / largest;
+        }
+    }
+}
