@@ -1,5 +1,7 @@
 //! Every object of the conformance clusters decodes and converts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its data has failed")]
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 

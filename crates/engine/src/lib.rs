@@ -16,6 +16,8 @@ pub mod reason;
 pub mod scores;
 pub mod selector;
 mod topology;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod view;
 pub mod volumes;
 
