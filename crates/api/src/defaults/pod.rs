@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::pod_resources;
+use crate::kinds::PriorityClass;
 use crate::kinds::pod::{Container, Pod, PodAffinityTerm, Toleration};
 use crate::kinds::selectors::{Expression, RawLabelSelector};
-use crate::kinds::PriorityClass;
 use crate::lenient::Pairs;
 use crate::names;
 
@@ -85,9 +85,9 @@ fn host_ports(container: &mut Container) {
 /// Every pod stands a node that is not ready or not reachable for five minutes, unless it says otherwise.
 fn tolerate_for_a_while(tolerations: &mut Vec<Toleration>) {
     for key in [names::TAINT_NOT_READY, names::TAINT_UNREACHABLE] {
-        let said = tolerations.iter().any(|t| {
-            (t.key == key || t.key.is_empty()) && (t.effect == "NoExecute" || t.effect.is_empty())
-        });
+        let said = tolerations
+            .iter()
+            .any(|t| (t.key == key || t.key.is_empty()) && (t.effect == "NoExecute" || t.effect.is_empty()));
         if !said {
             tolerations.push(exists(key, "NoExecute"));
         }
@@ -96,12 +96,7 @@ fn tolerate_for_a_while(tolerations: &mut Vec<Toleration>) {
 
 /// A toleration of a taint whatever its value.
 pub(crate) fn exists(key: &str, effect: &str) -> Toleration {
-    Toleration {
-        key: key.to_owned(),
-        operator: "Exists".to_owned(),
-        value: String::new(),
-        effect: effect.to_owned(),
-    }
+    Toleration { key: key.to_owned(), operator: "Exists".to_owned(), value: String::new(), effect: effect.to_owned() }
 }
 
 /// `matchLabelKeys` and `mismatchLabelKeys` become requirements with the pod's own values, once, on creation.

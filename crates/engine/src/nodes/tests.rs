@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::demand::{Held, asked};
 use super::*;
-use crate::model::{Container, Image, PodDemand};
+use crate::model::{Container, Image, PodDemand, PodLevelStatus};
 use crate::testing::{container, host_port, labels, node, placed, pod, requests, term};
 
 /// Everything about a table that an answer can depend on: rows by name without their index, and the shared sums.
@@ -223,7 +223,8 @@ fn up_12_a_running_pod_counts_as_the_maximum_of_spec_allocated_and_actual() {
     demand.resize_infeasible = true;
     assert_eq!(held(&demand), (2000, 2 << 30));
     // What the status says of the pod as a whole goes before what it says of containers.
-    demand.status_pod_level = (Some(requests(&[("cpu", "5")])), Some(requests(&[("cpu", "4")])));
+    let (allocated, actual) = (Some(requests(&[("cpu", "5")])), Some(requests(&[("cpu", "4")])));
+    demand.status_pod_level = Some(PodLevelStatus { allocated, actual });
     assert_eq!(held(&demand), (5000, 0));
     // To be placed, the same pod asks for its spec.
     assert_eq!(asked(&with(demand)).cpu_milli, 3000);

@@ -1,7 +1,7 @@
 //! A pod as decisions see it.
 
 use plimsoll_engine::labels::Name;
-use plimsoll_engine::model::{self, PodDemand, PodImages};
+use plimsoll_engine::model::{self, PodDemand, PodImages, PodLevelStatus};
 
 use super::container::optional;
 use super::{Container, ContainerStatus, Pod, PodStatus};
@@ -36,7 +36,10 @@ impl Pod {
             tolerations: spec.tolerations.iter().filter_map(|t| t.to_engine(names)).collect(),
             node_selector: spec.node_selector.to_labels(names),
             required_node_affinity: affinity.node_affinity.required.as_ref().map(|s| s.compile(names)),
-            preferred_node_affinity: (0..).zip(&affinity.node_affinity.preferred).map(|(i, t)| t.to_engine(i, names)).collect(),
+            preferred_node_affinity: (0..)
+                .zip(&affinity.node_affinity.preferred)
+                .map(|(i, t)| t.to_engine(i, names))
+                .collect(),
             required_affinity: affinity.pod_affinity.required.iter().map(|t| t.to_engine(names)).collect(),
             required_anti_affinity: affinity.pod_anti_affinity.required.iter().map(|t| t.to_engine(names)).collect(),
             preferred_affinity: affinity.pod_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
@@ -64,13 +67,13 @@ impl Pod {
             pod_level: optional(pod_level, "spec.resources.requests", names)?,
             overhead: optional(spec.overhead.as_ref(), "spec.overhead", names)?,
             resize_infeasible: status.resize_infeasible(),
+            // What was allocated counts only beside what the pod is reported to have.
             status_pod_level: match &status.resources {
-                // What was allocated counts only beside what the pod is reported to have.
-                None => (None, None),
-                Some(actual) => (
-                    optional(status.allocated_resources.as_ref(), "status.allocatedResources", names)?,
-                    optional(actual.requests.as_ref(), "status.resources.requests", names)?,
-                ),
+                None => None,
+                Some(actual) => Some(PodLevelStatus {
+                    allocated: optional(status.allocated_resources.as_ref(), "status.allocatedResources", names)?,
+                    actual: optional(actual.requests.as_ref(), "status.resources.requests", names)?,
+                }),
             },
         })
     }
