@@ -16,6 +16,8 @@ pub mod quantity;
 pub mod reason;
 pub mod scores;
 pub mod selector;
+#[cfg(test)]
+pub(crate) mod testing;
 mod topology;
 pub mod view;
 pub mod volumes;

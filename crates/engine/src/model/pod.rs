@@ -77,8 +77,17 @@ pub struct PodDemand {
     pub overhead: Option<Requests>,
     /// A resize that the node called infeasible: what the spec asks for does not count.
     pub resize_infeasible: bool,
-    /// Pod-level resources that the status reports, where it does: allocated, then actual.
-    pub status_pod_level: (Option<Requests>, Option<Requests>),
+    /// Pod-level resources that the status reports, where `status.resources` is set.
+    pub status_pod_level: Option<PodLevelStatus>,
+}
+
+/// What the status says of the pod as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodLevelStatus {
+    /// `status.allocatedResources`, where set.
+    pub allocated: Option<Requests>,
+    /// `status.resources.requests`, where set.
+    pub actual: Option<Requests>,
 }
 
 /// One container's share of a pod's demand.
