@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"unsafe"
 
@@ -179,6 +181,22 @@ func (j *judge) filter(ctx context.Context, f framework.Framework, state fwk.Cyc
 		a.Nodes[n.Name] = verdictOf(f.RunFilterPlugins(ctx, state, j.cluster.pod, info))
 	}
 	return a
+}
+
+// fingerprint is equal for answers that are equal but for what upstream leaves open: the order of reasons.
+func (a *answer) fingerprint() (string, error) {
+	c := *a
+	c.Plugins = map[string]pluginAnswer{}
+	for name, p := range a.Plugins {
+		nodes := map[string]verdict{}
+		for node, v := range p.Nodes {
+			v.Reasons = slices.Sorted(slices.Values(v.Reasons))
+			nodes[node] = v
+		}
+		c.Plugins[name] = pluginAnswer{Pod: p.Pod, Only: p.Only, Nodes: nodes}
+	}
+	encoded, err := json.Marshal(c)
+	return string(encoded), err
 }
 
 func verdictOf(s *fwk.Status) verdict {
