@@ -27,12 +27,19 @@ TRANSPLANTS = {
     "ReplicationController": [(("spec", "selector"), 1)],
 }
 
+# What an API server insists on.
+REQUIRED = {("PersistentVolume", ("spec", "capacity")), ("PersistentVolume", ("spec", "accessModes")),
+            ("PersistentVolumeClaim", ("spec", "resources", "requests")), ("PersistentVolumeClaim", ("spec", "accessModes")),
+            ("StorageClass", ("provisioner",)), ("CSINode", ("spec",)), ("CSIDriver", ("spec",)), ("CSIStorageCapacity", ("storageClassName",)),
+            ("VolumeAttachment", ("spec", "attacher")), ("VolumeAttachment", ("spec", "nodeName")), ("VolumeAttachment", ("spec", "source")),
+            ("ReplicaSet", ("spec", "selector")), ("StatefulSet", ("spec", "selector")), ("ReplicationController", ("spec", "selector"))}
+
 
 def transplant(rng, corpus, target, kind, table):
     """Copies one field from another object of the kind, or now and then removes it."""
     paths, weights = zip(*table)
     path = rng.choices(paths, weights)[0]
-    if dig(target, path) is not None and path[-1] not in ("containers", "status", "requests", "accessModes") and rng.random() < 0.2:
+    if dig(target, path) is not None and (kind, path) not in REQUIRED and path[-1] not in ("containers", "status", "phase") and rng.random() < 0.2:
         put(target, path, None)
         return f"{kind} {name(target)}: no {'.'.join(path)}"
     _, donor = corpus.donor(rng, kind, path)
