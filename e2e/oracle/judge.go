@@ -62,8 +62,8 @@ type answer struct {
 	Plans   map[string][]planEntry      `json:"plans,omitempty"`
 	Scores  map[string]map[string]int64 `json:"scores,omitempty"`
 	Totals  map[string]int64            `json:"totals,omitempty"`
-	// Panic says why there are no scores although nodes are feasible: upstream's scorer does not survive some inputs.
-	Panic string `json:"panic,omitempty"`
+	// ScoringFailed says why there are no scores although nodes are feasible: some inputs make upstream's scorers fail or panic.
+	ScoringFailed string `json:"scoringFailed,omitempty"`
 }
 
 // judge holds the plugins of one cluster: every filter alone, and all together for scoring.
@@ -157,7 +157,7 @@ func (j *judge) judge(ctx context.Context) *answer {
 		}
 	}
 	if err := j.score(ctx, a); err != nil {
-		a.Scores, a.Totals, a.Panic = nil, nil, err.Error()
+		a.Scores, a.Totals, a.ScoringFailed = nil, nil, err.Error()
 	}
 	return a
 }
@@ -236,7 +236,7 @@ func plan(v *volumebinding.PodVolumes) []planEntry {
 func (j *judge) score(ctx context.Context, a *answer) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while scoring: %v", p)
+			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	state := framework.NewCycleState()

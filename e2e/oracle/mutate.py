@@ -14,22 +14,31 @@ import subprocess
 import sys
 
 from corpus import Corpus
-from mutations import GENERAL
+from mutations import GENERAL, graft_neighbours, quiet_nodes
 from storage_mutations import STORAGE, graft_storage
 
-BASES = {"volumes": 35, "general": 12, "workloads": 28, "scores": 25}
+# How often each file is the base, and how often a pod that fits nowhere is dropped again.
+FOCUS = {
+    "all": ({"volumes": 35, "general": 12, "workloads": 28, "scores": 25}, 0.4),
+    "volumes": ({"volumes": 60, "general": 0, "workloads": 25, "scores": 15}, 0.5),
+    "scores": ({"volumes": 10, "general": 10, "workloads": 10, "scores": 70}, 0.9),
+}
 
 # Two allowedTopologies terms that are both empty: the `volumes` file has them although an API server would not.
 KNOWN_INVALID = "matchLabelExpressions: Duplicate value"
 
 
-def mutate(rng, corpus, number, seed):
-    base = corpus.base(rng, BASES)
+def mutate(rng, corpus, number, seed, focus):
+    base = corpus.base(rng, FOCUS[focus][0])
     cluster = base.copy()
     cluster.id = f"mutated-{seed}-{number}"
     done = []
     if rng.random() < (0.5 if base.source == "general" else 0.15):
         done.append(graft_storage(rng, corpus, cluster))
+    if rng.random() < 0.1:
+        done.append(graft_neighbours(rng, corpus, cluster))
+    if focus == "scores" and rng.random() < 0.7:
+        done.append(quiet_nodes(rng, corpus, cluster))
     storage = bool(cluster.of("PersistentVolumeClaim"))
     for _ in range(rng.randint(3, 8)):
         table = STORAGE if storage and rng.random() < (0.85 if base.source == "volumes" else 0.6) else GENERAL
@@ -37,6 +46,8 @@ def mutate(rng, corpus, number, seed):
         said = what(rng, corpus, cluster)
         if said:
             done.append(f"{what.__name__}: {said}")
+    if rng.random() < 0.2:
+        rng.shuffle(cluster.objects)  # No answer may depend on the order of the objects.
     line = cluster.line()
     line["base"], line["mutations"] = base.id, [d for d in done if d]
     return line
@@ -46,7 +57,7 @@ def hopeless(expected):
     """Refused as a whole, or no node left."""
     if any(not p["pod"]["ok"] for p in expected["plugins"].values()):
         return "pod"
-    return None if expected.get("scores") or expected.get("panic") else "nodes"
+    return None if expected.get("scores") or expected.get("scoringFailed") else "nodes"
 
 
 def answered(oracle, questions, repeat, counts):
@@ -74,22 +85,23 @@ def main():
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--corpus", default="/tmp", help="the folder of volumes.jsonl, general.jsonl, workloads.jsonl, scores.jsonl")
     options.add_argument("--oracle", help="the oracle's binary")
+    options.add_argument("--focus", choices=sorted(FOCUS), default="all")
     options.add_argument("--repeat", type=int, default=6)
     given = options.parse_args()
 
     rng = random.Random(given.seed)
-    corpus = Corpus({s: f"{given.corpus}/{s}.jsonl" for s in BASES})
+    corpus = Corpus({s: f"{given.corpus}/{s}.jsonl" for s in FOCUS["all"][0]})
     number = written = 0
     counts = {"why": {}}
     while written < given.count:
         batch = []
         for _ in range(min(500, 2 * (given.count - written)) if given.oracle else given.count):
-            batch.append(mutate(rng, corpus, number, given.seed))
+            batch.append(mutate(rng, corpus, number, given.seed, given.focus))
             number += 1
         for line in answered(given.oracle, batch, given.repeat, counts) if given.oracle else batch:
             if given.oracle:
                 lost = hopeless(line["expected"])
-                if rng.random() < {"pod": 0.6, "nodes": 0.4, None: 0}[lost]:
+                if rng.random() < {"pod": 0.6, "nodes": FOCUS[given.focus][1], None: 0}[lost]:
                     counts["hopeless"] = counts.get("hopeless", 0) + 1
                     continue
             if written < given.count:

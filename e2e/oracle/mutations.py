@@ -260,7 +260,8 @@ def node_affinity_term(rng, corpus, cluster):
     fields = {"key": "metadata.name", "operator": rng.choice(["In", "In", "NotIn"]), "values": [rng.choice(names)]}
     labels = {"key": rng.choice(["topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname"]),
               "operator": rng.choice(["Exists", "DoesNotExist"])}
-    term = rng.choice([{"matchFields": [fields]}, {"matchFields": [fields], "matchExpressions": [labels]}, {"matchExpressions": [labels]}, {}])
+    other = dict(fields, values=[rng.choice(names)])
+    term = rng.choice([{"matchFields": [fields]}, {"matchFields": [fields, other]}, {"matchFields": [fields], "matchExpressions": [labels]}, {"matchExpressions": [labels]}, {}])
     path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     pod = cluster.judged()
     put(pod, path, ((dig(pod, path) or []) if rng.random() < 0.6 else []) + [term])
@@ -330,11 +331,111 @@ def host_port(rng, corpus, cluster):
     return f"Pod {name(pod)}: port {port}"
 
 
+def crowd(rng, corpus, cluster):
+    """A resource of a node that a neighbour holds and the judged pod wants: removing the neighbour would help."""
+    pods = [p for p in cluster.others() if p["spec"].get("nodeName") and p["status"].get("phase") in ("Running", "Pending")]
+    if not pods:
+        return None
+    pod = rng.choice(pods)
+    node = cluster.get("Node", "", pod["spec"]["nodeName"])
+    if node is None:
+        return None
+    key, one, two = rng.choice([("example.com/gpu", "1", "2"), ("example.com/fpga", "1", "2"), ("ephemeral-storage", "2Gi", "3Gi"),
+                                ("hugepages-2Mi", "64Mi", "128Mi"), ("cpu", "1", "2"), ("memory", "1Gi", "2Gi")])
+    for n in cluster.of("Node"):
+        if n is node or rng.random() < 0.7:
+            amount = rng.choice([one, two, two])
+            put(n, ("status", "allocatable", key), amount)
+            put(n, ("status", "capacity", key), amount)
+    for p in (pod, cluster.judged()):
+        resources = p["spec"]["containers"][0].setdefault("resources", {})
+        put(resources, ("requests", key), one)
+        if key not in ("cpu", "memory") or dig(resources, ("limits", key)):
+            put(resources, ("limits", key), one)
+        if key == "hugepages-2Mi":
+            put(resources, ("requests", "memory"), "64Mi")
+    return f"{key} of {name(node)}"
+
+
+def quiet_nodes(rng, corpus, cluster):
+    """Takes away what keeps the judged pod from most nodes, so that there is something to score."""
+    for node in cluster.of("Node"):
+        if rng.random() < 0.8:
+            node.setdefault("spec", {}).pop("unschedulable", None)
+            node["spec"]["taints"] = [t for t in node["spec"].get("taints") or [] if t["effect"] == "PreferNoSchedule"]
+    pod = cluster.judged()
+    if rng.random() < 0.6:
+        pod["spec"].pop("nodeSelector", None)
+        pod["spec"].pop("nodeName", None)
+        put(pod, ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"), None)
+    return "fewer taints and selectors"
+
+
+def soften(rng, corpus, cluster):
+    """Turns required pod affinity and spreading into preferences."""
+    pod, done = cluster.judged(), 0
+    for side in ("podAffinity", "podAntiAffinity"):
+        affinity = dig(pod, ("spec", "affinity", side)) or {}
+        terms = affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None) or []
+        done += len(terms)
+        if terms:
+            affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).extend(
+                {"weight": rng.choice([1, 10, 50, 100]), "podAffinityTerm": t} for t in terms)
+    for one in pod["spec"].get("topologySpreadConstraints") or []:
+        if one["whenUnsatisfiable"] == "DoNotSchedule":
+            one["whenUnsatisfiable"] = "ScheduleAnyway"
+            one.pop("minDomains", None)
+            done += 1
+    return f"{done} softened" if done else None
+
+
+def prefer(rng, corpus, cluster):
+    """A preference of the judged pod, or one that a neighbour has for pods like it."""
+    pod = cluster.judged() if rng.random() < 0.5 or not cluster.others() else rng.choice(cluster.others())
+    weight = rng.choice([1, 5, 30, 100])
+    if pod is cluster.judged() and rng.random() < 0.4:
+        new = {"weight": weight, "preference": {"matchExpressions": [{"key": rng.choice(["topology.kubernetes.io/zone", "example.com/rack", "tier"]),
+                                                                      "operator": rng.choice(["Exists", "DoesNotExist"])}]}}
+        path = ("spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    else:
+        labels = cluster.judged()["metadata"].get("labels") or {}
+        if labels.get("app") is None:
+            return None
+        term = {"topologyKey": rng.choice(["topology.kubernetes.io/zone", "kubernetes.io/hostname", "example.com/rack"]),
+                "labelSelector": {"matchLabels": {"app": labels["app"]}}}
+        if rng.random() < 0.4:
+            term["namespaceSelector"] = rng.choice([{}, {"matchLabels": {"team": "a"}}])
+        new = {"weight": weight, "podAffinityTerm": term}
+        path = ("spec", "affinity", rng.choice(["podAffinity", "podAntiAffinity"]), "preferredDuringSchedulingIgnoredDuringExecution")
+    put(pod, path, (dig(pod, path) or []) + [new])
+    return f"Pod {name(pod)}: {path[2]} {weight}"
+
+
+def graft_neighbours(rng, corpus, cluster):
+    """The pods of another cluster, without their volumes, and what selects them."""
+    source = corpus.base(rng, {"general": 1, "workloads": 2, "scores": 3})
+    nodes = cluster.node_names()
+    for o in source.of("Namespace", "Service", "ReplicaSet", "StatefulSet", "ReplicationController"):
+        cluster.add(o)
+    for other in source.others():
+        new = copy.deepcopy(other)
+        new["metadata"].update(name=cluster.fresh("Pod", "guest"))
+        new["metadata"]["uid"] = "u-" + name(new)
+        new["spec"].pop("volumes", None)
+        if new["spec"].get("nodeName") not in nodes:
+            new["spec"]["nodeName"] = rng.choice(nodes)
+        cluster.add(new)
+    theirs = source.judged()["metadata"]
+    for key in ("labels", "ownerReferences"):
+        put(cluster.judged()["metadata"], (key,), theirs.get(key))
+    return f"neighbours of {source.id}"
+
+
 def request(rng, corpus, cluster):
     pod = cluster.judged() if rng.random() < 0.6 else rng.choice(cluster.of("Pod"))
     containers = pod["spec"]["containers"] + (pod["spec"].get("initContainers") or [])
     container = rng.choice(containers)
-    key, values = rng.choice([("cpu", ["0", "50m", "1", "1500m", "2", "3", None]), ("memory", ["0", "64Mi", "1Gi", "1e9", "4Gi", None]),
+    key, values = rng.choice([("cpu", ["0", "50m", "1", "1500m", "2", "3", "0.25", None]), ("memory", ["0", "64Mi", "1Gi", "1e9", "4Gi", "1.5Gi", "0.1Gi", "1073741824000m", None]),
                               ("ephemeral-storage", ["500Mi", "2Gi", "20Gi", None]), ("example.com/gpu", ["0", "1", "2", None])])
     value = rng.choice(values)
     put(container, ("resources", "requests", key), value)
@@ -346,4 +447,4 @@ def request(rng, corpus, cluster):
 GENERAL = [(transplant_judged, 6), (transplant_other, 4), (node_label, 5), (node_resource, 2), (taint, 3), (toleration, 2), (move_pod, 2),
            (pod_phase, 1), (add_pod, 3), (duplicate_pod, 2), (twin_of_judged, 2), (delete_object, 3), (duplicate_node, 1),
            (selector_requirement, 4), (node_affinity_term, 1), (spread_detail, 3), (pod_affinity_detail, 4), (pod_label, 3),
-           (host_port, 2), (request, 3)]
+           (host_port, 2), (request, 3), (crowd, 2), (quiet_nodes, 2), (soften, 2), (prefer, 3)]

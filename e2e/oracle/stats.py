@@ -36,7 +36,7 @@ def main():
                     kinds = collections.Counter(e["outcome"] for e in entries or [])
                     plans["+".join(f"{n} {k}" for k, n in sorted(kinds.items())) or "nothing to bind"] += 1
                 feasible = len(expected.get("scores") or {})
-                scores["panic" if "panic" in expected else f"{min(feasible, 4)}{'+' if feasible > 3 else ''} feasible"] += 1
+                scores["scoring failed" if "scoringFailed" in expected else f"{min(feasible, 4)}{'+' if feasible > 3 else ''} feasible"] += 1
                 for of_node in (expected.get("scores") or {}).values():
                     for plugin, value in of_node.items():
                         values[plugin].add(value)

@@ -323,6 +323,17 @@ def pool(rng, corpus, cluster):
     return f"pools for {name(one)}"
 
 
+def _drivers(cluster, claim):
+    """The CSI drivers that a claim may end up with, migrated ones included."""
+    csi = {"kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs": "ebs.csi.aws.com", "gcePersistentDisk": "pd.csi.storage.gke.io",
+           "awsElasticBlockStore": "ebs.csi.aws.com", "azureDisk": "disk.csi.azure.com", "cinder": "cinder.csi.openstack.org"}
+    volume = cluster.get("PersistentVolume", "", claim["spec"].get("volumeName", ""))
+    if volume:
+        return [csi[k] for k in volume["spec"] if k in csi] + ([volume["spec"]["csi"]["driver"]] if "csi" in volume["spec"] else [])
+    one = cluster.get("StorageClass", "", _class_of(claim))
+    return [csi.get(one["provisioner"], one["provisioner"])] if one and one["provisioner"] != "kubernetes.io/no-provisioner" else []
+
+
 def driver_flags(rng, corpus, cluster):
     drivers = cluster.of("CSIDriver")
     if not drivers or rng.random() < 0.3:
@@ -332,6 +343,12 @@ def driver_flags(rng, corpus, cluster):
         driver = cluster.add(driver)
     else:
         driver = rng.choice(drivers)
+    if rng.random() < 0.3:
+        used = [d for c in claims_of(cluster, cluster.judged()) for d in _drivers(cluster, c)]
+        if used:
+            driver = copy.deepcopy(driver)
+            driver["metadata"]["name"] = rng.choice(used)
+            driver = cluster.add(driver)
     key = rng.choice(["storageCapacity", "preventPodSchedulingIfMissing", "preventPodSchedulingIfMissing"])
     driver["spec"][key] = rng.random() < 0.7
     return f"CSIDriver {name(driver)}: {key}={driver['spec'][key]}"
@@ -370,6 +387,47 @@ def volume_source(rng, corpus, cluster):
         else:
             volume["metadata"].setdefault("labels", {})[key] = value
     return f"{name(volume)}: {next(iter(source))}"
+
+
+MIGRATIONS = {"awsElasticBlockStore": ("kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"),
+              "gcePersistentDisk": ("kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
+              "azureDisk": ("kubernetes.io/azure-disk", "disk.csi.azure.com", "topology.disk.csi.azure.com/zone"),
+              "cinder": ("kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
+              "portworxVolume": ("kubernetes.io/portworx-volume", "pxd.portworx.com", "example.com/rack")}
+
+
+def migrated(rng, corpus, cluster):
+    """An in-tree volume of the judged pod with a zone, on nodes of which some have its plugin migrated, some the driver, some a limit."""
+    said = volume_source(rng, corpus, cluster)
+    claims = [c for c in claims_of(cluster, cluster.judged()) if c["spec"].get("volumeName")]
+    volumes = [v for v in (cluster.get("PersistentVolume", "", c["spec"]["volumeName"]) for c in claims) if v]
+    volumes = [v for v in volumes if set(v["spec"]) & set(MIGRATIONS)]
+    if not volumes:
+        return said
+    volume = rng.choice(volumes)
+    plugin, driver, topology = MIGRATIONS[next(k for k in volume["spec"] if k in MIGRATIONS)]
+    for node in cluster.of("Node"):
+        if rng.random() < 0.7:
+            node["metadata"].setdefault("labels", {})[topology] = rng.choice(ZONES)
+        one = cluster.get("CSINode", "", name(node))
+        if one is None and rng.random() < 0.8:
+            one = cluster.add({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name(node)}, "spec": {"drivers": []}})
+        if one is None:
+            continue
+        plugins = set(filter(None, (dig(one, ("metadata", "annotations", MIGRATED)) or "").split(",")))
+        plugins = plugins | {plugin} if rng.random() < 0.7 else plugins - {plugin}
+        put(one, ("metadata", "annotations", MIGRATED), ",".join(sorted(plugins)) or None)
+        drivers = [d for d in one["spec"].get("drivers") or [] if d["name"] != driver]
+        if rng.random() < 0.7:
+            drivers.append({"name": driver, "nodeID": name(node), "topologyKeys": [topology]})
+            if rng.random() < 0.6:
+                drivers[-1]["allocatable"] = {"count": rng.choice([0, 1, 1, 2])}
+        one["spec"]["drivers"] = drivers
+    if rng.random() < 0.35:
+        cluster.add({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": driver},
+                     "spec": {"attachRequired": True, "podInfoOnMount": False, "volumeLifecycleModes": ["Persistent"], "storageCapacity": False,
+                              "fsGroupPolicy": "ReadWriteOnceWithFSType", "preventPodSchedulingIfMissing": True}})
+    return f"{name(volume)}: {plugin} migrated here and there"
 
 
 def zone_labels(rng, corpus, cluster):
@@ -450,7 +508,8 @@ def csi_node(rng, corpus, cluster):
         one["metadata"]["name"] = node
         one = cluster.add(one)
     drivers = {d["name"]: d for d in one["spec"].get("drivers") or []}
-    wanted = rng.choice(["x.example.com", "x.example.com", "cap.example.com", "pd.csi.storage.gke.io", "ebs.csi.aws.com", "disk.csi.azure.com"])
+    used = [d for c in claims_of(cluster, cluster.judged()) for d in _drivers(cluster, c)]
+    wanted = rng.choice(used) if used and rng.random() < 0.6 else rng.choice(["x.example.com", "x.example.com", "cap.example.com", "pd.csi.storage.gke.io", "ebs.csi.aws.com", "disk.csi.azure.com"])
     if rng.random() < 0.15:
         drivers.pop(wanted, None)
     else:
@@ -560,5 +619,5 @@ def graft_storage(rng, corpus, cluster):
 
 STORAGE = [(transplant_storage, 7), (add_claim, 3), (add_ephemeral, 2), (reuse_claim, 2), (drop_volume, 1), (selected_node, 2), (binding, 3),
            (prebind, 4), (free_volume, 5), (exact_size, 5), (topologies, 3), (class_detail, 2), (pool, 4), (driver_flags, 2),
-           (volume_source, 3), (zone_labels, 3), (volume_affinity, 4), (lifecycle, 3), (csi_node, 4), (attachment, 3), (inline_disk, 2),
+           (volume_source, 2), (migrated, 3), (zone_labels, 3), (volume_affinity, 4), (lifecycle, 3), (csi_node, 4), (attachment, 3), (inline_disk, 2),
            (once_pod, 2)]
