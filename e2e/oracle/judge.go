@@ -141,10 +141,15 @@ func only(all *config.Plugins, names []string) *config.Plugins {
 	return cut
 }
 
-// judge asks everything once, with fresh cycle states.
-func (j *judge) judge(ctx context.Context) *answer {
+// judge asks everything once, with fresh cycle states. Given an earlier answer, it asks again only what hash maps can sway:
+// VolumeBinding and the scores.
+func (j *judge) judge(ctx context.Context, earlier *answer) *answer {
 	a := &answer{Plugins: map[string]pluginAnswer{}, Plans: map[string][]planEntry{}}
 	for name, alone := range j.alone {
+		if earlier != nil && name != names.VolumeBinding {
+			a.Plugins[name] = earlier.Plugins[name]
+			continue
+		}
 		state := framework.NewCycleState()
 		a.Plugins[name] = j.filter(ctx, alone, state)
 		if name == names.VolumeBinding && a.Plugins[name].Pod.OK {

@@ -4,7 +4,7 @@
     mutate.py --seed 1 --count 3000 --oracle ./oracle > mutated.jsonl
 
 Without --oracle the clusters are written as questions. With it, clusters that could not exist (the API server's validation refuses an
-object) and those whose answer is upstream's accident (three askings differ) are dropped, and pods that nothing could help are kept
+object) and those whose answer is upstream's accident (several askings differ) are dropped, and pods that nothing could help are kept
 rare, so that the verdicts stay varied.
 """
 import argparse
@@ -28,7 +28,9 @@ FOCUS = {
 KNOWN_INVALID = "matchLabelExpressions: Duplicate value"
 
 
-def mutate(rng, corpus, number, seed, focus):
+def mutate(corpus, number, seed, focus):
+    """One cluster. Its own generator makes it the same whatever became of those before it."""
+    rng = random.Random(f"{seed}/{number}/{focus}")
     base = corpus.base(rng, FOCUS[focus][0])
     cluster = base.copy()
     cluster.id = f"mutated-{seed}-{number}"
@@ -86,22 +88,21 @@ def main():
     options.add_argument("--corpus", default="/tmp", help="the folder of volumes.jsonl, general.jsonl, workloads.jsonl, scores.jsonl")
     options.add_argument("--oracle", help="the oracle's binary")
     options.add_argument("--focus", choices=sorted(FOCUS), default="all")
-    options.add_argument("--repeat", type=int, default=6)
+    options.add_argument("--repeat", type=int, default=25)
     given = options.parse_args()
 
-    rng = random.Random(given.seed)
     corpus = Corpus({s: f"{given.corpus}/{s}.jsonl" for s in FOCUS["all"][0]})
     number = written = 0
     counts = {"why": {}}
     while written < given.count:
         batch = []
         for _ in range(min(500, 2 * (given.count - written)) if given.oracle else given.count):
-            batch.append(mutate(rng, corpus, number, given.seed, given.focus))
+            batch.append(mutate(corpus, number, given.seed, given.focus))
             number += 1
         for line in answered(given.oracle, batch, given.repeat, counts) if given.oracle else batch:
             if given.oracle:
                 lost = hopeless(line["expected"])
-                if rng.random() < {"pod": 0.6, "nodes": FOCUS[given.focus][1], None: 0}[lost]:
+                if random.Random(line["id"]).random() < {"pod": 0.6, "nodes": FOCUS[given.focus][1], None: 0}[lost]:
                     counts["hopeless"] = counts.get("hopeless", 0) + 1
                     continue
             if written < given.count:

@@ -2,7 +2,7 @@
 returns None when it found nothing to change."""
 import copy
 
-from corpus import dig, name, namespace, put
+from corpus import dig, name, put
 
 LABEL_KEYS = ["example.com/rack", "kubernetes.io/hostname", "tier", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
               "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region", "topology.gke.io/zone",
