@@ -166,9 +166,7 @@ impl Catalog {
             Object::Volume(volume) => self.volumes.set_volume(Arc::new(volume)),
             Object::Claim(claim) => self.volumes.set_claim(Arc::new(claim)),
             Object::Class(class) => self.volumes.set_class(class),
-            Object::Driver(driver) => {
-                self.volumes.drivers.insert(driver.name.clone(), driver);
-            }
+            Object::Driver(driver) => self.volumes.set_driver(driver),
             Object::CsiNode(csi_node) => self.volumes.set_csi_node(csi_node),
             Object::Pool(pool) => self.volumes.set_pool(pool),
             Object::Attachment(attachment) => self.volumes.set_attachment(attachment),
@@ -208,9 +206,7 @@ impl Catalog {
             Kind::PersistentVolume => self.volumes.remove_volume(&key.name),
             Kind::PersistentVolumeClaim => self.volumes.remove_claim(key),
             Kind::StorageClass => self.volumes.remove_class(&key.name),
-            Kind::CsiDriver => {
-                self.volumes.drivers.remove(&key.name);
-            }
+            Kind::CsiDriver => self.volumes.remove_driver(&key.name),
             Kind::CsiNode => self.volumes.remove_csi_node(&key.name),
             Kind::CsiStorageCapacity => self.volumes.remove_pool(key),
             Kind::VolumeAttachment => self.volumes.remove_attachment(&key.name),
