@@ -2,7 +2,9 @@
 //!
 //! This crate does no I/O. It is told of the cluster by events and answers where a pod and its volumes can be.
 
+mod catalog;
 pub mod collections;
+mod decide;
 pub mod filters;
 pub mod gates;
 pub mod labels;
@@ -15,6 +17,10 @@ pub mod scores;
 pub mod selector;
 #[cfg(test)]
 pub(crate) mod testing;
+mod topology;
 pub mod view;
+pub mod volumes;
 
+pub use catalog::{Catalog, Event};
+pub use decide::{Choice, Decision, NodeDecision};
 pub use object::{Kind, Object};

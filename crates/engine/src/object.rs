@@ -2,7 +2,8 @@
 
 use crate::labels::{Name, ObjectKey};
 use crate::model::{
-    Attachment, Claim, CsiDriver, CsiNode, Namespace, Node, Pod, Pool, StorageClass, Volume, Workload, WorkloadKind,
+    Attachment, Claim, CsiDriver, CsiNode, Namespace, Node, Pod, Pool, StorageClass, Version, Volume, Workload,
+    WorkloadKind,
 };
 
 /// One object of the cluster: what a watch event or a manifest carries.
@@ -134,6 +135,23 @@ impl Object {
             Object::Attachment(_) => Kind::VolumeAttachment,
             Object::Namespace(_) => Kind::Namespace,
             Object::Workload(w) => w.kind.into(),
+        }
+    }
+
+    /// The object's version.
+    pub fn version(&self) -> Version {
+        match self {
+            Object::Node(o) => o.version,
+            Object::Pod(o) => o.version,
+            Object::Volume(o) => o.version,
+            Object::Claim(o) => o.version,
+            Object::Class(o) => o.version,
+            Object::Driver(o) => o.version,
+            Object::CsiNode(o) => o.version,
+            Object::Pool(o) => o.version,
+            Object::Attachment(o) => o.version,
+            Object::Namespace(o) => o.version,
+            Object::Workload(o) => o.version,
         }
     }
 

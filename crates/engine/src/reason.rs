@@ -70,6 +70,25 @@ pub enum Plugin {
 }
 
 impl Plugin {
+    /// Every plugin, in upstream's order.
+    pub const ALL: [Plugin; 15] = [
+        Plugin::SchedulingGates,
+        Plugin::NodeName,
+        Plugin::NodeUnschedulable,
+        Plugin::TaintToleration,
+        Plugin::NodeAffinity,
+        Plugin::NodePorts,
+        Plugin::NodeResourcesFit,
+        Plugin::VolumeRestrictions,
+        Plugin::NodeVolumeLimits,
+        Plugin::VolumeBinding,
+        Plugin::VolumeZone,
+        Plugin::PodTopologySpread,
+        Plugin::InterPodAffinity,
+        Plugin::NodeResourcesBalancedAllocation,
+        Plugin::ImageLocality,
+    ];
+
     /// Upstream's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -68,6 +68,7 @@ impl StorageClass {
                 "WaitForFirstConsumer" => Some(BindingMode::WaitForFirstConsumer),
                 other => return Err(ConvertError::unknown(other).at("volumeBindingMode")),
             },
+            default_since: self.is_default().then(|| Name::from(self.metadata.creation_timestamp.as_str())),
             allowed_topologies: AllowedTopologies::compile(&terms),
         })
     }

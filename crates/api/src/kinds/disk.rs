@@ -76,7 +76,7 @@ impl Sources<'_> {
             return Some((InTreeDisk::AwsEbs { volume_id: own(&s.volume_id) }, s.read_only));
         }
         if let Some(s) = self.azure_disk {
-            let disk = InTreeDisk::AzureDisk { uri: own(&s.disk_uri), managed: s.kind == "Managed" };
+            let disk = InTreeDisk::AzureDisk { uri: own(&s.disk_uri), kind: names.share(&s.kind) };
             return Some((disk, s.read_only));
         }
         if let Some(s) = self.azure_file {

@@ -120,7 +120,7 @@ impl PersistentVolume {
             access_modes: access_modes(&spec.access_modes).map_err(in_spec)?,
             mode: volume_mode(&spec.volume_mode).map_err(in_spec)?,
             attributes_class: names.share(&spec.volume_attributes_class_name),
-            affinity: spec.node_affinity.required.as_ref().map(|s| s.compile(names)),
+            affinity: spec.node_affinity.required.as_ref().map(|s| std::sync::Arc::new(s.compile(names))),
             claim_ref: spec.claim_ref.as_ref().map(|r| model::ClaimRef {
                 claim: ObjectKey { namespace: names.share(&r.namespace), name: Name::from(r.name.as_str()) },
                 uid: Name::from(r.uid.as_str()),

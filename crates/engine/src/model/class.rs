@@ -18,6 +18,9 @@ pub struct StorageClass {
     pub provisioner: Name,
     /// `volumeBindingMode`; `None` only in objects that never went through an API server.
     pub binding_mode: Option<BindingMode>,
+    /// Its creation time (RFC 3339, UTC) if it is marked as the default class: of several the newest wins, then the first
+    /// by name.
+    pub default_since: Option<Name>,
     /// `allowedTopologies`.
     pub allowed_topologies: AllowedTopologies,
 }

@@ -19,8 +19,8 @@ pub enum InTreeDisk {
     AzureDisk {
         /// The disk's URI.
         uri: Name,
-        /// Whether it is a managed disk (`kind: Managed`).
-        managed: bool,
+        /// `kind` as written; only managed disks (also where it is empty) can be migrated.
+        kind: Name,
     },
     /// `azureFile`.
     AzureFile {

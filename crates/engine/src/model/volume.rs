@@ -27,7 +27,7 @@ pub struct Volume {
     /// `spec.volumeAttributesClassName`; empty where unset.
     pub attributes_class: Name,
     /// `spec.nodeAffinity.required`; `None` is reachable from every node.
-    pub affinity: Option<NodeSelector>,
+    pub affinity: Option<std::sync::Arc<NodeSelector>>,
     /// `spec.claimRef`.
     pub claim_ref: Option<ClaimRef>,
     /// `status.phase`.

@@ -1,0 +1,281 @@
+//! The catalog: the cluster as events have told it, with every index that decisions read.
+//!
+//! Events may come in any order, twice, or late; the state they end in is that of the newest of each object. An
+//! object's version decides which is newer, so a repeat changes nothing and an older one never overwrites.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::collections::Map;
+use crate::labels::{Name, ObjectKey};
+use crate::model::{Namespace, Pod, Version, WorkloadKind};
+use crate::nodes::NodeTable;
+use crate::object::{Kind, Object};
+use crate::view::{ClusterView, Workloads};
+use crate::volumes::{AssumeError, VolumeCatalog, VolumePlan};
+
+/// A change of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// An object came or changed.
+    Set(Object),
+    /// An object went.
+    Gone {
+        /// Its kind.
+        kind: Kind,
+        /// Its key; the namespace of a cluster-wide object is empty.
+        key: ObjectKey,
+        /// Its last version; 0 where that is not known.
+        version: Version,
+    },
+}
+
+/// How many deletions are remembered, so that a late event does not bring an object back. Watches repeat what is
+/// recent; nothing repeats what lies ten thousand deletions back.
+const REMEMBERED_DELETIONS: usize = 10_000;
+
+/// The cluster as events have told it.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub(crate) nodes: NodeTable,
+    pub(crate) namespaces: BTreeMap<Name, Namespace>,
+    pub(crate) workloads: Workloads,
+    pub(crate) volumes: VolumeCatalog,
+    /// Every pod as last seen, placed or not.
+    pods: BTreeMap<ObjectKey, Arc<Pod>>,
+    /// The pods whose placement is assumed, with their nodes.
+    assumed: Map<ObjectKey, Name>,
+    deleted: Map<(Kind, ObjectKey), Version>,
+    deletions: VecDeque<(Kind, ObjectKey)>,
+}
+
+impl Catalog {
+    /// An empty catalog.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes note of a change. Returns whether it changed anything: a repeat or a late event does not.
+    pub fn apply(&mut self, event: Event) -> bool {
+        match event {
+            Event::Set(object) => self.set(object),
+            Event::Gone { kind, key, version } => self.gone(kind, &key, version),
+        }
+    }
+
+    /// The pods, in order of their keys.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.values()
+    }
+
+    /// The pod with this key.
+    pub fn pod(&self, key: &ObjectKey) -> Option<&Arc<Pod>> {
+        self.pods.get(key)
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &NodeTable {
+        &self.nodes
+    }
+
+    /// What the filters that are not about volumes look at.
+    pub(crate) fn view(&self) -> ClusterView<'_> {
+        ClusterView { nodes: &self.nodes, namespaces: &self.namespaces, workloads: &self.workloads }
+    }
+
+    /// Assumes that a pod is placed by a plan: the next decision sees its volumes taken and its resources used. Events
+    /// that are newer win over what is assumed.
+    pub fn assume(&mut self, pod: &ObjectKey, node: &Name, plan: &VolumePlan) -> Result<(), AssumeError> {
+        let known = self.pods.get(pod).ok_or_else(|| AssumeError::NotFound { key: pod.to_string() })?;
+        let mut placed = (**known).clone();
+        placed.node = Some(node.clone());
+        self.volumes.assume(plan, node)?;
+        self.assumed.insert(pod.clone(), node.clone());
+        self.seat(Arc::new(placed));
+        Ok(())
+    }
+
+    /// Takes back an assumed placement, as far as no newer event did so already.
+    pub fn forget(&mut self, pod: &ObjectKey, plan: &VolumePlan) {
+        self.volumes.forget(plan);
+        if self.assumed.remove(pod).is_some() {
+            self.unseat(pod);
+            if let Some(known) = self.pods.get(pod).cloned() {
+                self.seat(known);
+            }
+        }
+    }
+
+    /// Takes a pod out of the cluster while it is judged: it must not stand in its own way. Give it back with
+    /// [`Catalog::put_back`].
+    pub fn set_aside(&mut self, pod: &ObjectKey) -> Option<Arc<Pod>> {
+        self.unseat(pod);
+        self.pods.get(pod).cloned()
+    }
+
+    /// Gives back a pod that was set aside.
+    pub fn put_back(&mut self, pod: &ObjectKey) {
+        if let Some(known) = self.pods.get(pod).cloned() {
+            self.seat(known);
+        }
+    }
+
+    /// Tells the time, in seconds of any clock that does not go back. Space that was promised to volumes made long ago
+    /// is then no longer counted twice.
+    pub fn settle(&mut self, now: u64) {
+        self.volumes.pools.settle(now);
+    }
+
+    fn set(&mut self, object: Object) -> bool {
+        let (kind, key, version) = (object.kind(), object.key(), object.version());
+        if version != 0 {
+            let deleted = self.deleted.get(&(kind, key.clone()));
+            if deleted.is_some_and(|at| version <= *at)
+                || self.version(kind, &key).is_some_and(|known| version <= known)
+            {
+                return false;
+            }
+        }
+        match object {
+            Object::Node(node) => {
+                let (name, labels) = (node.name.clone(), node.labels.clone());
+                let index = self.nodes.set_node(node);
+                self.volumes.set_node(index.as_usize(), &name, labels);
+            }
+            Object::Pod(pod) => self.set_pod(Arc::new(*pod)),
+            Object::Volume(volume) => self.volumes.set_volume(Arc::new(volume)),
+            Object::Claim(claim) => self.volumes.set_claim(Arc::new(claim)),
+            Object::Class(class) => self.volumes.set_class(class),
+            Object::Driver(driver) => {
+                self.volumes.drivers.insert(driver.name.clone(), driver);
+            }
+            Object::CsiNode(csi_node) => self.volumes.set_csi_node(csi_node),
+            Object::Pool(pool) => self.volumes.set_pool(pool),
+            Object::Attachment(attachment) => self.volumes.set_attachment(attachment),
+            Object::Namespace(namespace) => {
+                self.namespaces.insert(namespace.name.clone(), namespace);
+            }
+            Object::Workload(workload) => self.workloads.set(workload),
+        }
+        true
+    }
+
+    fn gone(&mut self, kind: Kind, key: &ObjectKey, version: Version) -> bool {
+        let known = self.version(kind, key);
+        if version != 0 {
+            self.remember_deletion(kind, key, version);
+            if known.is_some_and(|known| known > version) {
+                // The deletion of an earlier object of the same name.
+                return false;
+            }
+        }
+        if known.is_none() {
+            return false;
+        }
+        match kind {
+            Kind::Node => {
+                let index = self.nodes.by_name(&key.name).map(|row| row.index().as_usize());
+                self.nodes.remove_node(&key.name);
+                if let Some(index) = index {
+                    self.volumes.remove_node(index, &key.name);
+                }
+            }
+            Kind::Pod => {
+                self.assumed.remove(key);
+                self.unseat(key);
+                self.pods.remove(key);
+            }
+            Kind::PersistentVolume => self.volumes.remove_volume(&key.name),
+            Kind::PersistentVolumeClaim => self.volumes.remove_claim(key),
+            Kind::StorageClass => self.volumes.remove_class(&key.name),
+            Kind::CsiDriver => {
+                self.volumes.drivers.remove(&key.name);
+            }
+            Kind::CsiNode => self.volumes.remove_csi_node(&key.name),
+            Kind::CsiStorageCapacity => self.volumes.remove_pool(key),
+            Kind::VolumeAttachment => self.volumes.remove_attachment(&key.name),
+            Kind::Namespace => {
+                self.namespaces.remove(&key.name);
+            }
+            Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
+                if let Some(workload) = workload_kind(kind) {
+                    self.workloads.remove(workload, &key.namespace, &key.name);
+                }
+            }
+        }
+        true
+    }
+
+    /// The version of an object that is known; `None` where there is none.
+    fn version(&self, kind: Kind, key: &ObjectKey) -> Option<Version> {
+        let (v, name) = (&self.volumes, &*key.name);
+        match kind {
+            Kind::Node => self.nodes.by_name(name).map(|row| row.node().version),
+            Kind::Pod => self.pods.get(key).map(|p| p.version),
+            Kind::PersistentVolume => v.slab.by_name(name).map(|r| r.volume.version),
+            Kind::PersistentVolumeClaim => v.claims.get(key).map(|r| r.claim.version),
+            Kind::StorageClass => v.classes.get(name).map(|r| r.class.version),
+            Kind::CsiDriver => v.drivers.get(name).map(|d| d.version),
+            Kind::CsiNode => v.csi_nodes.get(name).map(|c| c.version),
+            Kind::CsiStorageCapacity => v.pools.get(key).map(|r| r.pool.version),
+            Kind::VolumeAttachment => v.attachments.get(name).map(|a| a.version),
+            Kind::Namespace => self.namespaces.get(name).map(|n| n.version),
+            Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
+                self.workloads.get(workload_kind(kind)?, &key.namespace, &key.name).map(|w| w.version)
+            }
+        }
+    }
+
+    fn set_pod(&mut self, pod: Arc<Pod>) {
+        let key = pod.key.clone();
+        let known = self.pods.insert(key.clone(), Arc::clone(&pod));
+        if pod.node.is_none() && !pod.ended && self.assumed.contains_key(&key) {
+            let same = known.is_some_and(|k| k.uid == pod.uid);
+            if same {
+                // The API server does not know of our choice yet; it stands.
+                return;
+            }
+        }
+        self.assumed.remove(&key);
+        self.unseat(&key);
+        self.seat(pod);
+    }
+
+    /// Counts a placed pod where it is.
+    fn seat(&mut self, pod: Arc<Pod>) {
+        if pod.node.is_some() && !pod.ended {
+            self.unseat(&pod.key);
+            self.nodes.add_pod(Arc::clone(&pod));
+            self.volumes.add_pod(pod);
+        }
+    }
+
+    fn unseat(&mut self, key: &ObjectKey) {
+        if let Some(pod) = self.nodes.remove_pod(key) {
+            self.volumes.remove_pod(&pod);
+        }
+    }
+
+    fn remember_deletion(&mut self, kind: Kind, key: &ObjectKey, version: Version) {
+        let at = self.deleted.entry((kind, key.clone())).or_insert(0);
+        if *at == 0 {
+            self.deletions.push_back((kind, key.clone()));
+        }
+        *at = (*at).max(version);
+        if self.deletions.len() > REMEMBERED_DELETIONS
+            && let Some(oldest) = self.deletions.pop_front()
+        {
+            self.deleted.remove(&oldest);
+        }
+    }
+}
+
+fn workload_kind(kind: Kind) -> Option<WorkloadKind> {
+    match kind {
+        Kind::Service => Some(WorkloadKind::Service),
+        Kind::ReplicationController => Some(WorkloadKind::ReplicationController),
+        Kind::ReplicaSet => Some(WorkloadKind::ReplicaSet),
+        Kind::StatefulSet => Some(WorkloadKind::StatefulSet),
+        _ => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! Everything about volumes: what there is, what is free, and what a pod's claims could become on a node.
+//!
+//! [`VolumeCatalog`] is told of objects by events and keeps the indexes; [`PodVolumes`] is made once per pod and then
+//! asked about nodes. Upstream's four volume filters are the modules `binding`, `limits`, `zone` and `restrictions`.
+
+mod assume;
+mod binding;
+mod capacity;
+mod catalog;
+mod claims;
+mod explain;
+mod limits;
+mod matching;
+mod migration;
+mod plan;
+mod pod;
+mod pools;
+mod restrictions;
+mod score;
+mod shelf;
+mod slab;
+mod zone;
+
+pub use assume::AssumeError;
+pub(crate) use catalog::VolumeCatalog;
+pub use migration::{REGION, REGION_BETA, ZONE, ZONE_BETA, ZONE_SEPARATOR};
+pub use plan::{ClaimPlan, Outcome, VolumePlan};
+pub use pod::{PodVolumes, Suitability};
+pub use score::Shape;

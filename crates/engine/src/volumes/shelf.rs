@@ -1,0 +1,340 @@
+//! Free volumes, kept where a claim finds its smallest fit without looking at the others.
+//!
+//! A *shelf* holds the free volumes that differ only in size, place and labels: one class, volume mode, attributes class
+//! and set of access modes. On it, volumes of one reach lie in a *pile* ordered by size, then name.
+//!
+//! Pods come in shapes: the hundred replicas of a set all ask for the same size. So a shelf remembers, for the sizes
+//! last asked for, the best fit of every segment (a *fit column*). An event corrects only the segments its volume
+//! reaches; a pod then costs one look per segment, however many volumes there are.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use crate::collections::Map;
+use crate::labels::Name;
+use crate::model::{AccessModes, Claim, Volume, VolumeMode};
+use crate::quantity::Quantity;
+use crate::selector::LabelSelector;
+use crate::topology::{Place, ReachId, Topologies, TopologyId};
+use crate::volumes::slab::{VolumeSlab, VolumeSlot};
+
+/// How many sizes a shelf remembers. Each costs one entry per segment; an event corrects each of them.
+const REMEMBERED_SIZES: usize = 16;
+
+/// What makes free volumes interchangeable, besides size, place and labels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct ShelfKey {
+    mode: VolumeMode,
+    attributes_class: Name,
+    access_modes: AccessModes,
+}
+
+impl ShelfKey {
+    fn serves(&self, claim: &Claim) -> bool {
+        self.mode == claim.mode
+            && self.attributes_class == claim.attributes_class
+            && self.access_modes.contains(claim.access_modes)
+    }
+}
+
+/// A free volume's place in a pile: by size, then name. `None` stands before every name: where a search begins.
+type PileKey = (Quantity, Option<Name>);
+
+/// The best fit of one segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fit {
+    /// The volume's capacity.
+    pub(crate) size: Quantity,
+    /// The same in whole bytes, for scores.
+    pub(crate) bytes: i64,
+    /// The volume.
+    pub(crate) slot: VolumeSlot,
+}
+
+impl Fit {
+    /// Whether this fit is closer than `other`: smaller, or of equal size and first by name.
+    fn beats(&self, other: &Fit, slab: &VolumeSlab) -> bool {
+        (self.size, slab.name(self.slot)) < (other.size, slab.name(other.slot))
+    }
+}
+
+/// The best fits of all segments, for one size and selector.
+#[derive(Clone, Debug)]
+pub(crate) struct FitColumn {
+    request: Quantity,
+    selector: Option<LabelSelector>,
+    by_topology: SmallVec<[(TopologyId, Vec<Option<Fit>>); 1]>,
+}
+
+impl FitColumn {
+    fn accepts(&self, volume: &Volume) -> bool {
+        volume.capacity >= self.request && self.selector.as_ref().is_none_or(|s| s.matches(&volume.labels))
+    }
+
+    /// The best fit at a node.
+    #[inline]
+    pub(crate) fn at(&self, node: usize, topologies: &Topologies, slab: &VolumeSlab) -> Option<Fit> {
+        let mut best: Option<Fit> = None;
+        for (topology, fits) in &self.by_topology {
+            let Some(segment) = topologies.segment_of(*topology, node) else { continue };
+            if let Some(fit) = fits.get(segment.index()).copied().flatten()
+                && best.is_none_or(|b| fit.beats(&b, slab))
+            {
+                best = Some(fit);
+            }
+        }
+        best
+    }
+
+    fn set(&mut self, place: Place, fit: Option<Fit>) {
+        let column = match self.by_topology.iter_mut().position(|(t, _)| *t == place.0) {
+            Some(at) => &mut self.by_topology[at].1,
+            None => {
+                if fit.is_none() {
+                    return;
+                }
+                self.by_topology.push((place.0, Vec::new()));
+                let last = self.by_topology.len() - 1;
+                &mut self.by_topology[last].1
+            }
+        };
+        if column.len() <= place.1.index() {
+            column.resize(place.1.index() + 1, None);
+        }
+        column[place.1.index()] = fit;
+    }
+
+    fn get(&self, place: Place) -> Option<Fit> {
+        let (_, fits) = self.by_topology.iter().find(|(t, _)| *t == place.0)?;
+        fits.get(place.1.index()).copied().flatten()
+    }
+}
+
+/// The free volumes of one class that serve the same claims.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    key: ShelfKey,
+    piles: Map<ReachId, BTreeMap<PileKey, VolumeSlot>>,
+    /// Least recently used first. Behind a lock, because asking fills it; events reach it without one.
+    columns: Mutex<Vec<Arc<FitColumn>>>,
+}
+
+impl Shelf {
+    fn new(key: ShelfKey) -> Self {
+        Self { key, piles: Map::default(), columns: Mutex::new(Vec::new()) }
+    }
+
+    /// Whether volumes of this shelf serve the claim, size, place and labels aside.
+    pub(crate) fn serves(&self, claim: &Claim) -> bool {
+        self.key.serves(claim)
+    }
+
+    /// The best fits everywhere for a size and selector, remembered or made now.
+    pub(crate) fn column(
+        &self,
+        request: Quantity,
+        selector: Option<&LabelSelector>,
+        topologies: &Topologies,
+        slab: &VolumeSlab,
+    ) -> Arc<FitColumn> {
+        let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = columns.iter().position(|c| c.request == request && c.selector.as_ref() == selector) {
+            let column = columns.remove(at);
+            columns.push(Arc::clone(&column));
+            return column;
+        }
+        let column = Arc::new(self.make_column(request, selector.cloned(), topologies, slab));
+        if columns.len() >= REMEMBERED_SIZES {
+            columns.remove(0);
+        }
+        columns.push(Arc::clone(&column));
+        column
+    }
+
+    fn make_column(
+        &self,
+        request: Quantity,
+        selector: Option<LabelSelector>,
+        topologies: &Topologies,
+        slab: &VolumeSlab,
+    ) -> FitColumn {
+        let mut column = FitColumn { request, selector, by_topology: SmallVec::new() };
+        // Pile by pile, not segment by segment: a pile of a zone is searched once, not once per node in it.
+        for (reach, pile) in &self.piles {
+            let Some(fit) = first_fit(pile, &column, slab) else { continue };
+            let topology = topologies.topology_of(*reach);
+            for segment in topologies.segments_of(*reach) {
+                let place = (topology, *segment);
+                if column.get(place).is_none_or(|best| fit.beats(&best, slab)) {
+                    column.set(place, Some(fit));
+                }
+            }
+        }
+        column
+    }
+
+    /// The free volumes that fit at a node, closest first, leaving out `excluded`; at most `limit`.
+    pub(crate) fn candidates(
+        &self,
+        claim: &Claim,
+        node: usize,
+        excluded: &[VolumeSlot],
+        limit: usize,
+        topologies: &Topologies,
+        slab: &VolumeSlab,
+    ) -> Vec<Fit> {
+        let request = claim.requested();
+        let selector = claim.usable_selector();
+        let mut found: Vec<Fit> = Vec::new();
+        let mut topologies_seen: SmallVec<[TopologyId; 2]> = SmallVec::new();
+        for reach in self.piles.keys() {
+            let topology = topologies.topology_of(*reach);
+            if !topologies_seen.contains(&topology) {
+                topologies_seen.push(topology);
+            }
+        }
+        for topology in topologies_seen {
+            let Some(segment) = topologies.segment_of(topology, node) else { continue };
+            for reach in topologies.reaches_at((topology, segment)) {
+                let Some(pile) = self.piles.get(reach) else { continue };
+                found.extend(
+                    pile.range((request, None)..)
+                        .filter(|(_, slot)| !excluded.contains(slot))
+                        .filter(|(_, slot)| selector.is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
+                        .take(limit)
+                        .map(|((size, _), slot)| Fit { size: *size, bytes: size.value(), slot: *slot }),
+                );
+            }
+        }
+        found.sort_by(|a, b| (a.size, slab.name(a.slot)).cmp(&(b.size, slab.name(b.slot))));
+        found.truncate(limit);
+        found
+    }
+
+    fn insert(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
+        let volume = slab.volume(slot);
+        self.piles.entry(reach).or_default().insert((volume.capacity, Some(volume.name.clone())), slot);
+        let fit = Fit { size: volume.capacity, bytes: volume.capacity.value(), slot };
+        let topology = topologies.topology_of(reach);
+        for column in self.columns.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            if !column.accepts(volume) {
+                continue;
+            }
+            let column = Arc::make_mut(column);
+            for segment in topologies.segments_of(reach) {
+                let place = (topology, *segment);
+                if column.get(place).is_none_or(|best| fit.beats(&best, slab)) {
+                    column.set(place, Some(fit));
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
+        let volume = slab.volume(slot);
+        if let Some(pile) = self.piles.get_mut(&reach) {
+            pile.remove(&(volume.capacity, Some(volume.name.clone())));
+            if pile.is_empty() {
+                self.piles.remove(&reach);
+            }
+        }
+        let topology = topologies.topology_of(reach);
+        let piles = &self.piles;
+        for column in self.columns.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            for segment in topologies.segments_of(reach) {
+                let place = (topology, *segment);
+                if column.get(place).is_some_and(|best| best.slot == slot) {
+                    let fit = best_at(piles, column, place, topologies, slab);
+                    Arc::make_mut(column).set(place, fit);
+                }
+            }
+        }
+    }
+
+    fn refresh(&mut self, place: Place, topologies: &Topologies, slab: &VolumeSlab) {
+        let piles = &self.piles;
+        for column in self.columns.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            let fit = best_at(piles, column, place, topologies, slab);
+            Arc::make_mut(column).set(place, fit);
+        }
+    }
+
+    /// How many free volumes lie here.
+    pub(crate) fn len(&self) -> usize {
+        self.piles.values().map(BTreeMap::len).sum()
+    }
+}
+
+fn first_fit(pile: &BTreeMap<PileKey, VolumeSlot>, column: &FitColumn, slab: &VolumeSlab) -> Option<Fit> {
+    pile.range((column.request, None)..)
+        .find(|(_, slot)| column.selector.as_ref().is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
+        .map(|((size, _), slot)| Fit { size: *size, bytes: size.value(), slot: *slot })
+}
+
+fn best_at(
+    piles: &Map<ReachId, BTreeMap<PileKey, VolumeSlot>>,
+    column: &FitColumn,
+    place: Place,
+    topologies: &Topologies,
+    slab: &VolumeSlab,
+) -> Option<Fit> {
+    topologies
+        .reaches_at(place)
+        .iter()
+        .filter_map(|reach| first_fit(piles.get(reach)?, column, slab))
+        .reduce(|a, b| if b.beats(&a, slab) { b } else { a })
+}
+
+/// All shelves, by class.
+#[derive(Debug, Default)]
+pub(crate) struct Shelves {
+    by_class: Map<Name, Vec<Shelf>>,
+}
+
+impl Shelves {
+    /// The shelves of a class.
+    pub(crate) fn of_class(&self, class: &str) -> &[Shelf] {
+        self.by_class.get(class).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts a free volume on its shelf.
+    pub(crate) fn insert(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
+        let volume = slab.volume(slot);
+        let key = ShelfKey {
+            mode: volume.mode,
+            attributes_class: volume.attributes_class.clone(),
+            access_modes: volume.access_modes,
+        };
+        let shelves = self.by_class.entry(volume.class.clone()).or_default();
+        let at = shelves.iter().position(|s| s.key == key).unwrap_or_else(|| {
+            shelves.push(Shelf::new(key));
+            shelves.len() - 1
+        });
+        shelves[at].insert(slot, reach, topologies, slab);
+    }
+
+    /// Takes a volume from its shelf. An empty shelf stays: its class will have volumes again.
+    pub(crate) fn remove(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
+        let volume = slab.volume(slot);
+        if let Some(shelf) = self.by_class.get_mut(&volume.class).and_then(|shelves| {
+            shelves.iter_mut().find(|s| {
+                s.key.mode == volume.mode
+                    && s.key.attributes_class == volume.attributes_class
+                    && s.key.access_modes == volume.access_modes
+            })
+        }) {
+            shelf.remove(slot, reach, topologies, slab);
+        }
+    }
+
+    /// Corrects what is remembered of new segments.
+    pub(crate) fn refresh(&mut self, places: &[Place], topologies: &Topologies, slab: &VolumeSlab) {
+        for shelf in self.by_class.values_mut().flatten() {
+            for place in places {
+                shelf.refresh(*place, topologies, slab);
+            }
+        }
+    }
+}
