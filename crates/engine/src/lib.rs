@@ -11,6 +11,7 @@ pub mod labels;
 pub mod model;
 pub mod nodes;
 pub mod object;
+pub mod placement;
 pub mod quantity;
 pub mod reason;
 pub mod scores;

@@ -5,7 +5,7 @@ use crate::model::{PodVolume, TaintEffect, Version};
 use crate::selector::{LabelSelector, NodeSelector, PreferredTerm, SelectorError};
 
 /// A Pod, as far as placing it, or placing others beside it, depends on it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pod {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -55,6 +55,13 @@ pub struct Pod {
     pub spread: Vec<SpreadConstraint>,
     /// `spec.volumes`.
     pub volumes: Vec<PodVolume>,
+}
+
+impl Pod {
+    /// A pod that asks for nothing: the start for one that does.
+    pub fn named(namespace: &str, name: &str) -> Self {
+        Self { key: ObjectKey::new(namespace, name), ..Self::default() }
+    }
 }
 
 /// What a pod's containers ask for, and what a running one holds.
