@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::collections::Map;
 use crate::labels::{Name, ObjectKey};
-use crate::model::{Namespace, Pod, Version, WorkloadKind};
+use crate::model::{Claim, Namespace, Pod, Version, Volume, WorkloadKind};
 use crate::nodes::NodeTable;
 use crate::object::{Kind, Object};
 use crate::view::{ClusterView, Workloads};
@@ -76,6 +76,26 @@ impl Catalog {
     /// The nodes.
     pub fn nodes(&self) -> &NodeTable {
         &self.nodes
+    }
+
+    /// A volume as the API server last showed it, whatever is assumed of it.
+    pub fn observed_volume(&self, name: &str) -> Option<&Arc<Volume>> {
+        self.volumes.slab.by_name(name).map(|r| r.observed.as_ref().unwrap_or(&r.volume))
+    }
+
+    /// A claim as the API server last showed it, whatever is assumed of it.
+    pub fn observed_claim(&self, key: &ObjectKey) -> Option<&Arc<Claim>> {
+        self.volumes.claims.get(key).map(|r| r.observed.as_ref().unwrap_or(&r.claim))
+    }
+
+    /// Whether a volume can be reached from a node; false where either is not known. The error is upstream's, of a disk
+    /// that cannot be migrated.
+    pub fn can_reach(&self, volume: &str, node: &str) -> Result<bool, String> {
+        let (Some(record), Some(&index)) = (self.volumes.slab.by_name(volume), self.volumes.nodes.get(node)) else {
+            return Ok(false);
+        };
+        let reach = self.volumes.reach_from(record, node)?;
+        Ok(self.volumes.topologies.reaches(reach, index))
     }
 
     /// What the filters that are not about volumes look at.
@@ -146,9 +166,7 @@ impl Catalog {
             Object::Volume(volume) => self.volumes.set_volume(Arc::new(volume)),
             Object::Claim(claim) => self.volumes.set_claim(Arc::new(claim)),
             Object::Class(class) => self.volumes.set_class(class),
-            Object::Driver(driver) => {
-                self.volumes.drivers.insert(driver.name.clone(), driver);
-            }
+            Object::Driver(driver) => self.volumes.set_driver(driver),
             Object::CsiNode(csi_node) => self.volumes.set_csi_node(csi_node),
             Object::Pool(pool) => self.volumes.set_pool(pool),
             Object::Attachment(attachment) => self.volumes.set_attachment(attachment),
@@ -188,9 +206,7 @@ impl Catalog {
             Kind::PersistentVolume => self.volumes.remove_volume(&key.name),
             Kind::PersistentVolumeClaim => self.volumes.remove_claim(key),
             Kind::StorageClass => self.volumes.remove_class(&key.name),
-            Kind::CsiDriver => {
-                self.volumes.drivers.remove(&key.name);
-            }
+            Kind::CsiDriver => self.volumes.remove_driver(&key.name),
             Kind::CsiNode => self.volumes.remove_csi_node(&key.name),
             Kind::CsiStorageCapacity => self.volumes.remove_pool(key),
             Kind::VolumeAttachment => self.volumes.remove_attachment(&key.name),

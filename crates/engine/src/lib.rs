@@ -5,24 +5,23 @@
 mod catalog;
 pub mod collections;
 mod decide;
-mod explain;
 pub mod filters;
 pub mod gates;
 pub mod labels;
 pub mod model;
 pub mod nodes;
 pub mod object;
+pub mod placement;
 pub mod quantity;
 pub mod reason;
 pub mod scores;
 pub mod selector;
-mod topology;
 #[cfg(test)]
 pub(crate) mod testing;
+mod topology;
 pub mod view;
 pub mod volumes;
 
 pub use catalog::{Catalog, Event};
 pub use decide::{Choice, Decision, NodeDecision};
-pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};

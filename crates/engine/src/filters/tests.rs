@@ -286,7 +286,10 @@ fn selectors_that_cannot_be_read_refuse_the_pod() {
     assert_eq!(
         told,
         [
-            ("get constraints from pod: obtaining pod's hard topology spread constraints: bad", Status::Error),
+            (
+                "running PreFilter plugin \"PodTopologySpread\": get constraints from pod: obtaining pod's hard topology spread constraints: bad",
+                Status::Error
+            ),
             (
                 "parsing pod: [requiredAffinityTerms: bad, requiredAntiAffinityTerms: bad]",
                 Status::UnschedulableAndUnresolvable

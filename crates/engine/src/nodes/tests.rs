@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::demand::{Held, asked};
 use super::*;
-use crate::model::{Container, Image, PodDemand};
+use crate::model::{Container, Image, PodDemand, PodLevelStatus};
 use crate::testing::{container, host_port, labels, node, placed, pod, requests, term};
 
 /// Everything about a table that an answer can depend on: rows by name without their index, and the shared sums.
@@ -26,7 +26,15 @@ fn state(table: &NodeTable) -> String {
     };
     let affine = names(table.with_affinity().collect());
     let anti = names(table.with_anti_affinity().collect());
-    format!("{rows:#?} {images:?} {affine:?} {anti:?}")
+    let mut groups: Vec<String> = Vec::new();
+    for group in table.groups() {
+        for (index, count) in group.nodes() {
+            let node = &table.get(index).unwrap().node().name;
+            groups.push(format!("{} {:?} {node} {count:?}", group.namespace(), group.labels()));
+        }
+    }
+    groups.sort();
+    format!("{rows:#?} {images:?} {affine:?} {anti:?} {groups:#?}")
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +65,8 @@ fn pod_of(p: usize, n: Option<usize>, shape: usize, ended: bool) -> Pod {
     let mut pod = placed(&format!("p{p}"), "", "web");
     pod.node = n.map(|n| format!("n{n}").into());
     pod.ended = ended;
+    pod.deleting = shape == 3;
+    pod.labels = labels(&[("app", ["web", "db", "web", "db"][shape])]);
     pod.demand.containers = vec![container(&[("cpu", "100m"), ("example.com/gpu", ["0", "1", "2", "3"][shape])])];
     if shape > 0 {
         pod.host_ports = vec![host_port("", 80), host_port("10.0.0.1", 80 + i32::try_from(shape).unwrap())];
@@ -223,7 +233,8 @@ fn up_12_a_running_pod_counts_as_the_maximum_of_spec_allocated_and_actual() {
     demand.resize_infeasible = true;
     assert_eq!(held(&demand), (2000, 2 << 30));
     // What the status says of the pod as a whole goes before what it says of containers.
-    demand.status_pod_level = (Some(requests(&[("cpu", "5")])), Some(requests(&[("cpu", "4")])));
+    let (allocated, actual) = (Some(requests(&[("cpu", "5")])), Some(requests(&[("cpu", "4")])));
+    demand.status_pod_level = Some(PodLevelStatus { allocated, actual });
     assert_eq!(held(&demand), (5000, 0));
     // To be placed, the same pod asks for its spec.
     assert_eq!(asked(&with(demand)).cpu_milli, 3000);

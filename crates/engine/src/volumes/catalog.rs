@@ -52,6 +52,10 @@ pub(crate) struct VolumeCatalog {
     pub(crate) drivers: Map<Name, CsiDriver>,
     pub(crate) csi_nodes: Map<Name, CsiNode>,
     pub(crate) pools: Pools,
+    /// How many CSINodes have an attach limit, and how many drivers refuse nodes without them: with neither, attachments
+    /// need no look.
+    limiting_nodes: usize,
+    strict_drivers: usize,
     pub(crate) attachments: Map<Name, Attachment>,
     pub(crate) attachments_on: Map<Name, BTreeSet<Name>>,
     attachments_of: Map<Name, BTreeSet<Name>>,
@@ -101,6 +105,16 @@ impl VolumeCatalog {
         self.pools.reassign(&self.nodes, &self.topologies);
     }
 
+    /// A number above all nodes' indexes.
+    pub(crate) fn node_slots(&self) -> usize {
+        self.node_names.len()
+    }
+
+    /// Whether attach limits or missing drivers could refuse any node.
+    pub(crate) fn limits_attachments(&self) -> bool {
+        self.limiting_nodes > 0 || self.strict_drivers > 0
+    }
+
     /// The name of a node.
     pub(crate) fn node_name(&self, index: usize) -> &Name {
         &self.node_names[index]
@@ -113,8 +127,13 @@ impl VolumeCatalog {
 
     /// Stores a volume with what was last observed of it, if that differs.
     pub(super) fn put_volume(&mut self, volume: Arc<Volume>, observed: Option<Arc<Volume>>) {
+        let mut volume = volume;
         let old = self.take_volume(&volume.name);
         let reach = self.topologies.acquire(affinity_selector(&volume));
+        // Volumes of one place share its selector: by the hundred thousand, their own copies are what takes the memory.
+        if let (Some(own), Some(shared)) = (Arc::get_mut(&mut volume), self.topologies.affinity(reach)) {
+            own.affinity = Some(shared);
+        }
         let migrated = self.migrated_reach(&volume);
         let record = VolumeRecord { volume, observed, reach, migrated };
         let slot = self.slab.insert(record);
@@ -132,6 +151,22 @@ impl VolumeCatalog {
         if let Some(old) = self.take_volume(name) {
             self.release_volume(&old);
             self.touch_volume(name);
+        }
+    }
+
+    /// The reach of a volume as a node sees it: translated where the node says that the in-tree plugin is migrated.
+    pub(crate) fn reach_from(&self, record: &VolumeRecord, node: &str) -> Result<ReachId, String> {
+        let (Some(migrated), VolumeSource::InTree(disk)) = (&record.migrated, &record.volume.source) else {
+            return Ok(record.reach);
+        };
+        let migrates = migration::plugin_of(disk).is_some_and(|plugin| {
+            let csi_node = self.csi_nodes.get(node);
+            csi_node.is_some_and(|c| c.migrated_plugins.iter().any(|p| &**p == plugin.name))
+        });
+        match migrated {
+            Ok(reach) if migrates => Ok(*reach),
+            Err(error) if migrates => Err(format!("could not translate pv: {error}")),
+            _ => Ok(record.reach),
         }
     }
 
@@ -276,14 +311,33 @@ impl VolumeCatalog {
     /// A CSINode came or changed.
     pub(crate) fn set_csi_node(&mut self, csi_node: CsiNode) {
         let node = csi_node.node.clone();
-        self.csi_nodes.insert(node.clone(), csi_node);
+        self.limiting_nodes += usize::from(has_limit(&csi_node));
+        if let Some(old) = self.csi_nodes.insert(node.clone(), csi_node) {
+            self.limiting_nodes -= usize::from(has_limit(&old));
+        }
         self.touch_node(&node);
     }
 
     /// A CSINode went.
     pub(crate) fn remove_csi_node(&mut self, name: &str) {
-        self.csi_nodes.remove(name);
-        self.touch_node(name);
+        if let Some(old) = self.csi_nodes.remove(name) {
+            self.limiting_nodes -= usize::from(has_limit(&old));
+            self.touch_node(name);
+        }
+    }
+
+    /// A driver came or changed.
+    pub(crate) fn set_driver(&mut self, driver: CsiDriver) {
+        self.remove_driver(&driver.name.clone());
+        self.strict_drivers += usize::from(driver.prevent_scheduling_if_missing);
+        self.drivers.insert(driver.name.clone(), driver);
+    }
+
+    /// A driver went.
+    pub(crate) fn remove_driver(&mut self, name: &str) {
+        if let Some(old) = self.drivers.remove(name) {
+            self.strict_drivers -= usize::from(old.prevent_scheduling_if_missing);
+        }
     }
 
     /// A pool came or changed.
@@ -391,6 +445,10 @@ impl VolumeCatalog {
             *slot = OnceLock::new();
         }
     }
+}
+
+fn has_limit(csi_node: &CsiNode) -> bool {
+    csi_node.drivers.iter().any(|d| d.attach_limit.is_some())
 }
 
 /// Whether a volume can be given to any claim that it fits.

@@ -19,6 +19,7 @@ mod restrictions;
 mod score;
 mod shelf;
 mod slab;
+mod survey;
 mod zone;
 
 pub use assume::AssumeError;
@@ -27,3 +28,4 @@ pub use migration::{REGION, REGION_BETA, ZONE, ZONE_BETA, ZONE_SEPARATOR};
 pub use plan::{ClaimPlan, Outcome, VolumePlan};
 pub use pod::{PodVolumes, Suitability};
 pub use score::Shape;
+pub use survey::Survey;
