@@ -218,6 +218,30 @@ impl Document {
         }
     }
 
+    /// The object's metadata, to change.
+    pub fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Document::Node(o) => &mut o.metadata,
+            Document::Pod(o) => &mut o.metadata,
+            Document::Volume(o) => &mut o.metadata,
+            Document::Claim(o) => &mut o.metadata,
+            Document::Class(o) => &mut o.metadata,
+            Document::Driver(o) => &mut o.metadata,
+            Document::CsiNode(o) => &mut o.metadata,
+            Document::Pool(o) => &mut o.metadata,
+            Document::Attachment(o) => &mut o.metadata,
+            Document::Namespace(o) => &mut o.metadata,
+            Document::Service(o) => &mut o.metadata,
+            Document::ReplicationController(o) => &mut o.metadata,
+            Document::ReplicaSet(o)
+            | Document::StatefulSet(o)
+            | Document::Deployment(o)
+            | Document::DaemonSet(o)
+            | Document::Job(o) => &mut o.metadata,
+            Document::PriorityClass(o) => &mut o.metadata,
+        }
+    }
+
     /// The object as decisions see it; `None` for kinds that only say how others are read (Deployments, Jobs, …).
     pub fn to_engine(&self, names: &mut Interner) -> Result<Option<Object>, ConvertError> {
         Ok(Some(match self {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::collections::Map;
 use crate::labels::{Name, ObjectKey};
-use crate::model::{Namespace, Pod, Version, WorkloadKind};
+use crate::model::{Claim, Namespace, Pod, Version, Volume, WorkloadKind};
 use crate::nodes::NodeTable;
 use crate::object::{Kind, Object};
 use crate::view::{ClusterView, Workloads};
@@ -76,6 +76,26 @@ impl Catalog {
     /// The nodes.
     pub fn nodes(&self) -> &NodeTable {
         &self.nodes
+    }
+
+    /// A volume as the API server last showed it, whatever is assumed of it.
+    pub fn observed_volume(&self, name: &str) -> Option<&Arc<Volume>> {
+        self.volumes.slab.by_name(name).map(|r| r.observed.as_ref().unwrap_or(&r.volume))
+    }
+
+    /// A claim as the API server last showed it, whatever is assumed of it.
+    pub fn observed_claim(&self, key: &ObjectKey) -> Option<&Arc<Claim>> {
+        self.volumes.claims.get(key).map(|r| r.observed.as_ref().unwrap_or(&r.claim))
+    }
+
+    /// Whether a volume can be reached from a node; false where either is not known. The error is upstream's, of a disk
+    /// that cannot be migrated.
+    pub fn can_reach(&self, volume: &str, node: &str) -> Result<bool, String> {
+        let (Some(record), Some(&index)) = (self.volumes.slab.by_name(volume), self.volumes.nodes.get(node)) else {
+            return Ok(false);
+        };
+        let reach = self.volumes.reach_from(record, node)?;
+        Ok(self.volumes.topologies.reaches(reach, index))
     }
 
     /// What the filters that are not about volumes look at.

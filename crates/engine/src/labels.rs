@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub type Name = Arc<str>;
 
 /// The key of a namespaced object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// The namespace.
     pub namespace: Name,

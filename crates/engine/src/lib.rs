@@ -12,10 +12,13 @@ pub mod labels;
 pub mod model;
 pub mod nodes;
 pub mod object;
+pub mod placement;
 pub mod quantity;
 pub mod reason;
 pub mod scores;
 pub mod selector;
+#[cfg(test)]
+pub(crate) mod testing;
 mod topology;
 pub mod view;
 pub mod volumes;

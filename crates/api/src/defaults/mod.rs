@@ -13,7 +13,7 @@ mod tests;
 pub use pod::Priorities;
 pub use storage::{DefaultClass, complete_class, complete_volume};
 
-pub(crate) use pod::complete_pod;
+pub(crate) use pod::{complete_pod, exists};
 pub(crate) use storage::{BindingOf, complete_claim};
 
 use crate::kinds::node::Taint;

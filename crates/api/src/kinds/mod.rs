@@ -11,6 +11,9 @@ pub mod selectors;
 pub mod volume;
 pub mod workload;
 
+#[cfg(test)]
+mod tests;
+
 pub use claim::PersistentVolumeClaim;
 pub use class::{PriorityClass, StorageClass};
 pub use csi::{CsiDriver, CsiNode, CsiStorageCapacity, VolumeAttachment};

@@ -77,7 +77,11 @@ pub(crate) fn tree(value: Value, fallback: Option<(&str, &str)>) -> Entry {
         header.api_version = api_version.to_owned();
         header.kind = kind.to_owned();
     }
-    typed(&header, &value, |_| None)
+    // Back to text: one decoder for both, since each costs a minute of compiling, and YAML is slow to read anyway.
+    match typed(&header, &value.to_string()) {
+        Entry::Broken(broken) => Entry::Broken(Broken { line: None, ..broken }),
+        entry => entry,
+    }
 }
 
 /// Decodes JSON text.
@@ -94,24 +98,22 @@ pub(crate) fn text(raw: &RawValue, fallback: Option<(&str, &str)>) -> Entry {
         header.api_version = api_version.to_owned();
         header.kind = kind.to_owned();
     }
-    typed(&header, &mut serde_json::Deserializer::from_str(raw.get()), |e| Some(e.line()))
+    typed(&header, raw.get())
 }
 
-fn typed<'de, D>(header: &Header, from: D, line: impl Fn(&serde_json::Error) -> Option<usize>) -> Entry
-where
-    D: Deserializer<'de, Error = serde_json::Error>,
-{
+fn typed(header: &Header, json: &str) -> Entry {
     let Some(kind) = DocumentKind::find(&header.api_version, &header.kind) else {
         return Entry::Unknown { api_version: header.api_version.clone(), kind: header.kind.clone() };
     };
     let mut track = serde_path_to_error::Track::new();
-    match kind.decode(serde_path_to_error::Deserializer::new(from, &mut track)) {
+    let mut from = serde_json::Deserializer::from_str(json);
+    match kind.decode(serde_path_to_error::Deserializer::new(&mut from, &mut track)) {
         Ok(document) => Entry::Object(Box::new(document)),
         Err(error) => Entry::Broken(Broken {
             object: header.describe(),
             field: track.path().to_string(),
             problem: without_place(&error),
-            line: line(&error),
+            line: Some(error.line()),
         }),
     }
 }

@@ -8,11 +8,14 @@ use serde_json::value::RawValue;
 use super::decode::{self, Entry};
 use super::{ManifestError, Place, Sink, pass_on};
 
-/// Whether the text is to be read as JSON.
+/// Whether the text is to be read as JSON. What only resembles it (flow style without quotes, templates that nobody
+/// has filled in, JSON between `---` lines) is YAML.
 pub(super) fn looks_like(text: &str) -> bool {
     let text = text.trim_start();
-    // `{{` is a template that nobody has filled in; YAML gives the better message.
-    (text.starts_with('{') && !text.starts_with("{{")) || text.starts_with('[')
+    let inner = |rest: &str| rest.trim_start().starts_with(['"', '}', '{', '[', ']']);
+    let begins = text.strip_prefix('{').is_some_and(|r| inner(r) && !r.starts_with('{'))
+        || text.strip_prefix('[').is_some_and(inner);
+    begins && !text.contains("\n---")
 }
 
 /// A document, its items left as text so that each is decoded, and let go, on its own.

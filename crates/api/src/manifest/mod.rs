@@ -105,12 +105,12 @@ pub enum Note {
         /// Where the one that counts was read.
         place: Place,
     },
-    /// A pod names a PriorityClass that the input does not have.
+    /// Pods name a PriorityClass that the input does not have.
     UnknownPriorityClass {
-        /// The pod.
-        pod: String,
         /// The class.
         class: String,
+        /// How many pods.
+        pods: usize,
     },
 }
 
@@ -121,8 +121,8 @@ impl std::fmt::Display for Note {
                 write!(f, "{source}: {count} {kind} ({api_version}) skipped: no decision depends on this kind")
             }
             Note::Replaced { object, place } => write!(f, "{place}: {object} replaces one that was read before"),
-            Note::UnknownPriorityClass { pod, class } => {
-                write!(f, "Pod {pod}: the input has no PriorityClass {class}; its priority is taken as 0")
+            Note::UnknownPriorityClass { class, pods } => {
+                write!(f, "PriorityClass {class} of {pods} pods is not in the input: their priority is taken as 0")
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, source: &Arc<str>, limits: Limits, sink: &mut dyn
             Err(error) => {
                 let line = error.location().and_then(|l| usize::try_from(l.line()).ok());
                 sink.error(ManifestError {
-                    place: place(None, line.map(|l| l + first_line - 1)),
+                    place: place(None, Some(line.map_or(first_line, |l| l + first_line - 1))),
                     object: String::new(),
                     field: String::new(),
                     problem: problem(&error),
@@ -73,10 +73,12 @@ fn split(text: &str) -> Vec<(usize, &str)> {
 /// The parser's limits. What aliases may expand to is bounded apart from the size of the text, which is bounded already.
 fn options(len: usize, limits: Limits) -> serde_saphyr::Options {
     /// The most events that aliases may be replayed as: far beyond any manifest, far below what hurts.
-    const MAX_REPLAYED: usize = 1_000_000;
+    const MAX_REPLAYED: usize = 200_000;
     let of_text = len.saturating_mul(4).saturating_add(MAX_REPLAYED);
     serde_saphyr::options! {
         with_snippet: false,
+        // Only `true` and `false`: a node may be called `n`, and a label's value may be `on`.
+        strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_depth: limits.max_depth,
             max_events: of_text,

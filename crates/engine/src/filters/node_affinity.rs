@@ -7,11 +7,10 @@ use crate::labels::{Labels, Name};
 use crate::model::{Node, Pod};
 use crate::nodes::NodeRow;
 use crate::reason::{Code, Plugin, Refusal, Status};
-use crate::selector::{NodeSelector, NodeSelectorTerm, SelectorError};
+use crate::selector::NodeSelector;
 
 const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
 const CONFLICT: &str = "pod affinity terms conflict";
-const NAME_FIELD: &str = "metadata.name";
 
 /// The nodes that a pod's selector and required affinity ask for. Topology spread reads it too.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +46,8 @@ pub(super) struct NodeAffinity<'p> {
 impl<'p> NodeAffinity<'p> {
     pub(super) fn prepare(pod: &'p Pod) -> (Self, Option<Refusal>) {
         let required = RequiredNodes::of(pod);
-        let names = required.affinity.and_then(|affinity| named_nodes(affinity.terms()));
+        let names = required.affinity.and_then(NodeSelector::named_nodes);
+        let names: Option<BTreeSet<Name>> = names.map(|names| names.iter().cloned().collect());
         let conflict = names.as_ref().filter(|names| names.is_empty()).map(|_| Refusal {
             plugin: Plugin::NodeAffinity,
             code: Code::AFFINITY_CONFLICT,
@@ -93,25 +93,4 @@ impl<'p> NodeAffinity<'p> {
             detail,
         })
     }
-}
-
-/// The nodes that the terms name; `None` where a term names none, as it may then match any.
-fn named_nodes(terms: &[Result<NodeSelectorTerm, SelectorError>]) -> Option<BTreeSet<Name>> {
-    if terms.is_empty() {
-        return None;
-    }
-    let mut all = BTreeSet::new();
-    for term in terms {
-        let mut of_term: Option<BTreeSet<Name>> = None;
-        for field in term.as_ref().ok()?.fields().iter().filter(|field| **field.key() == *NAME_FIELD) {
-            let Some(values) = field.in_values() else { continue };
-            let values: BTreeSet<Name> = values.iter().cloned().collect();
-            of_term = Some(match of_term {
-                Some(before) => before.intersection(&values).cloned().collect(),
-                None => values,
-            });
-        }
-        all.extend(of_term?);
-    }
-    Some(all)
 }

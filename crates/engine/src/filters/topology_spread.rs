@@ -48,7 +48,7 @@ impl<'p> TopologySpread<'p> {
                     code: Code::INVALID_RULE,
                     status: Status::Error,
                     reason: Cow::Owned(format!(
-                        "get constraints from pod: obtaining pod's hard topology spread constraints: {e}"
+                        "running PreFilter plugin \"PodTopologySpread\": get constraints from pod: obtaining pod's hard topology spread constraints: {e}"
                     )),
                     detail: "a selector in the pod's topology spread constraints cannot be read".to_owned(),
                 };

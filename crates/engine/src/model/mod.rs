@@ -18,7 +18,8 @@ pub use csi::{Attachment, CsiDriver, CsiNode, DriverOnNode};
 pub use disk::InTreeDisk;
 pub use node::{Image, Node, Taint, TaintEffect};
 pub use pod::{
-    Container, HostPort, Pod, PodDemand, PodImages, PodTerm, Requests, SpreadConstraint, Toleration, WeightedPodTerm,
+    Container, HostPort, Pod, PodDemand, PodImages, PodLevelStatus, PodTerm, Requests, SpreadConstraint, Toleration,
+    WeightedPodTerm,
 };
 pub use pod_volume::{ClaimTemplate, PodVolume, PodVolumeSource};
 pub use pool::Pool;

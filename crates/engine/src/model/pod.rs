@@ -5,7 +5,7 @@ use crate::model::{PodVolume, TaintEffect, Version};
 use crate::selector::{LabelSelector, NodeSelector, PreferredTerm, SelectorError};
 
 /// A Pod, as far as placing it, or placing others beside it, depends on it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pod {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -57,6 +57,13 @@ pub struct Pod {
     pub volumes: Vec<PodVolume>,
 }
 
+impl Pod {
+    /// A pod that asks for nothing: the start for one that does.
+    pub fn named(namespace: &str, name: &str) -> Self {
+        Self { key: ObjectKey::new(namespace, name), ..Self::default() }
+    }
+}
+
 /// What a pod's containers ask for, and what a running one holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodDemand {
@@ -70,8 +77,17 @@ pub struct PodDemand {
     pub overhead: Option<Requests>,
     /// A resize that the node called infeasible: what the spec asks for does not count.
     pub resize_infeasible: bool,
-    /// Pod-level resources that the status reports, where it does: allocated, then actual.
-    pub status_pod_level: (Option<Requests>, Option<Requests>),
+    /// Pod-level resources that the status reports, where `status.resources` is set.
+    pub status_pod_level: Option<PodLevelStatus>,
+}
+
+/// What the status says of the pod as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodLevelStatus {
+    /// `status.allocatedResources`, where set.
+    pub allocated: Option<Requests>,
+    /// `status.resources.requests`, where set.
+    pub actual: Option<Requests>,
 }
 
 /// One container's share of a pod's demand.

@@ -10,7 +10,7 @@
 //! | how would it load a node? | its spec, pod-level requests left out, with a minimum for containers that name none |
 
 use crate::labels::Name;
-use crate::model::{Container, Pod, PodDemand, Requests, Resources};
+use crate::model::{Container, Pod, PodDemand, PodLevelStatus, Requests, Resources};
 use crate::quantity::Quantity;
 
 /// What a container that names no cpu request counts for in scores, in millicores.
@@ -100,15 +100,15 @@ fn total(demand: &PodDemand, source: Source, with_pod_level: bool, minimum: Mini
         Source::Status => from_status(demand, minimum),
     };
     if let (true, Some(spec)) = (with_pod_level, pod_level(demand)) {
-        let reported = [&demand.status_pod_level.0, &demand.status_pod_level.1];
-        if source == Source::Status && reported.iter().any(|requests| requests.is_some()) {
-            let mut effective = if demand.resize_infeasible { Requests::new() } else { spec.clone() };
-            for requests in reported.into_iter().flatten() {
-                raise(&mut effective, requests);
+        match &demand.status_pod_level {
+            Some(status) if source == Source::Status => {
+                let mut effective = if demand.resize_infeasible { Requests::new() } else { spec.clone() };
+                for requests in [&status.actual, &status.allocated].into_iter().flatten() {
+                    raise(&mut effective, requests);
+                }
+                replace_pod_level(&mut sum, &effective);
             }
-            replace_pod_level(&mut sum, &effective);
-        } else {
-            replace_pod_level(&mut sum, spec);
+            _ => replace_pod_level(&mut sum, spec),
         }
     }
     if let Some(overhead) = &demand.overhead {
@@ -138,7 +138,7 @@ fn from_status(demand: &PodDemand, minimum: Minimum) -> Requests {
     let infeasible = demand.resize_infeasible;
     let mut sum = if infeasible { Requests::new() } else { over_containers(demand, minimum, |c| Some(&c.requests)) };
     // A status at the level of the pod is already the sum over its containers.
-    if let (Some(allocated), Some(actual)) = &demand.status_pod_level {
+    if let Some(PodLevelStatus { allocated: Some(allocated), actual: Some(actual) }) = &demand.status_pod_level {
         raise(&mut sum, actual);
         raise(&mut sum, allocated);
         return sum;

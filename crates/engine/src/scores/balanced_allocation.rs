@@ -25,11 +25,6 @@ fn score(row: &NodeRow, cpu: i64, memory: i64) -> i64 {
 
 /// 100 where both are used to the same share, 50 where one is full and the other empty. A resource that the node does
 /// not have cannot be out of balance.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "upstream's floating point, to the last unit"
-)]
 fn balance(cpu: (i64, i64), memory: (i64, i64)) -> i64 {
     let share = |(taken, allocatable): (i64, i64)| (taken as f64 / allocatable as f64).min(1.0);
     let deviation = if cpu.1 == 0 || memory.1 == 0 { 0.0 } else { ((share(cpu) - share(memory)) / 2.0).abs() };

@@ -28,11 +28,6 @@ fn score(images: &[Cow<'_, str>], cluster: &ClusterView<'_>, row: &NodeRow) -> i
 }
 
 /// An image's size, scaled by the share of nodes that have it: one that only this node has would draw every pod here.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "upstream's floating point, to the last unit"
-)]
 fn weighed(name: &str, cluster: &ClusterView<'_>, row: &NodeRow) -> i64 {
     let Some(size) = row.image_size(name) else { return 0 };
     let spread = f64::from(cluster.nodes.nodes_with_image(name)) / cluster.nodes.len() as f64;

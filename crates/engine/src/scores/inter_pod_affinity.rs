@@ -71,11 +71,6 @@ fn be_preferred(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) {
 }
 
 /// Spreads the sums from worst to best over 0–100; all 0 where they are equal.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "upstream's floating point, to the last unit"
-)]
 fn spread_out(raw: Vec<i64>) -> Vec<i64> {
     let worst = raw.iter().copied().min().unwrap_or(0);
     let best = raw.iter().copied().max().unwrap_or(0);

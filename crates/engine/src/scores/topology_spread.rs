@@ -58,17 +58,11 @@ fn count(
 }
 
 /// Few large domains would drown out many small ones: counts are weighed by the number of domains.
-#[allow(clippy::cast_precision_loss, reason = "upstream's floating point, to the last unit")]
 fn weight(constraint: &Constraint<'_>, domains: &Map<Name, i64>, candidates: usize) -> f64 {
     let size = if constraint.is_per_node() { candidates } else { domains.len() };
     ((size + 2) as f64).ln()
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "upstream's floating point, to the last unit"
-)]
 fn raw_score(
     row: &NodeRow,
     pod: &Pod,

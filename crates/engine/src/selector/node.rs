@@ -11,6 +11,8 @@ pub struct NodeSelector {
     /// What is wrong with the terms that are not valid. It is told only where no other term matches, and is then the
     /// same for every node.
     failure: Option<SelectorError>,
+    /// See [`NodeSelector::named_nodes`].
+    named: Option<Box<[Name]>>,
 }
 
 /// A compiled term: all requirements must hold; an empty one never matches.
@@ -27,6 +29,7 @@ impl NodeSelector {
     /// Compiles terms of (matchExpressions, matchFields).
     pub fn compile(terms: &[(Vec<RawRequirement>, Vec<RawRequirement>)]) -> Self {
         let list = Path::ROOT.child("nodeSelectorTerms");
+        let named = named_nodes(terms);
         let mut failures = Vec::new();
         let terms = terms
             .iter()
@@ -40,7 +43,7 @@ impl NodeSelector {
             })
             .collect();
         let failure = (!failures.is_empty()).then(|| SelectorError::aggregate(&failures));
-        Self { terms, failure }
+        Self { terms, failure, named }
     }
 
     /// A selector of terms that are compiled already, for volumes whose terms are rewritten.
@@ -48,12 +51,18 @@ impl NodeSelector {
         let terms: Box<[_]> = terms.into_iter().collect();
         let failures: Vec<String> = terms.iter().filter_map(|t| t.as_ref().err()).map(|e| e.0.clone()).collect();
         let failure = (!failures.is_empty()).then(|| SelectorError::aggregate(&failures));
-        Self { terms, failure }
+        Self { terms, failure, named: None }
     }
 
     /// The terms as listed, the empty ones too; an `Err` is a term that never matches.
     pub fn terms(&self) -> &[Result<NodeSelectorTerm, SelectorError>] {
         &self.terms
+    }
+
+    /// The only nodes that can match, sorted, where every term asks for nodes by name; none where the names exclude each
+    /// other. Terms that are not valid are read too, as upstream reads them.
+    pub fn named_nodes(&self) -> Option<&[Name]> {
+        self.named.as_deref()
     }
 
     /// Whether a node with these labels matches, its name unknown: how volumes' affinity is evaluated.
@@ -92,6 +101,19 @@ impl NodeSelector {
         keys.dedup();
         keys
     }
+}
+
+/// The nodes that the terms name together; `None` where a term names none, as it may then match any.
+fn named_nodes(terms: &[(Vec<RawRequirement>, Vec<RawRequirement>)]) -> Option<Box<[Name]>> {
+    let mut all = std::collections::BTreeSet::new();
+    for (_, fields) in terms {
+        let lists = fields.iter().filter(|field| *field.key == *NAME_FIELD && &*field.operator == "In");
+        let mut lists = lists.map(|field| &field.values);
+        let first = lists.next()?;
+        let rest: Vec<_> = lists.collect();
+        all.extend(first.iter().filter(|name| rest.iter().all(|list| list.contains(name))).cloned());
+    }
+    (!terms.is_empty()).then(|| all.into_iter().collect())
 }
 
 impl NodeSelectorTerm {

@@ -18,14 +18,11 @@ use smallvec::SmallVec;
 
 use crate::gates::Gate;
 use crate::labels::ObjectKey;
-use crate::model::VolumeSource;
 use crate::volumes::capacity::Room;
 use crate::volumes::claims::DelayedClaim;
-use crate::volumes::migration;
 use crate::volumes::pod::PodVolumes;
 use crate::volumes::pools::PoolRecord;
 use crate::volumes::shelf::Fit;
-use crate::volumes::slab::VolumeRecord;
 
 /// Why a node is refused. Claims are named by their index among the bound or the delayed ones.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,31 +103,15 @@ impl<'c> PodVolumes<'c> {
     fn judge_bound(&self, node: usize, name: &str) -> Option<Cause> {
         for (i, bound) in self.claims.bound.iter().enumerate() {
             let Some(record) = bound.volume else { return Some(Cause::VolumeMissing { bound: i }) };
-            let reach = match &record.migrated {
-                Some(migrated) if self.is_migrated(record, name) => match migrated {
-                    Ok(reach) => *reach,
-                    Err(error) => {
-                        return Some(Cause::Error(format!(
-                            "running \"VolumeBinding\" filter plugin: could not translate pv: {error}"
-                        )));
-                    }
-                },
-                _ => record.reach,
+            let reach = match self.catalog.reach_from(record, name) {
+                Ok(reach) => reach,
+                Err(error) => return Some(Cause::Error(format!("running \"VolumeBinding\" filter plugin: {error}"))),
             };
             if !self.catalog.topologies.reaches(reach, node) {
                 return Some(Cause::Affinity { bound: i });
             }
         }
         None
-    }
-
-    /// Whether the node says that the in-tree plugin behind a volume is migrated there.
-    fn is_migrated(&self, record: &VolumeRecord, node: &str) -> bool {
-        let VolumeSource::InTree(disk) = &record.volume.source else { return false };
-        migration::plugin_of(disk).is_some_and(|plugin| {
-            let csi_node = self.catalog.csi_nodes.get(node);
-            csi_node.is_some_and(|c| c.migrated_plugins.iter().any(|p| &**p == plugin.name))
-        })
     }
 
     fn judge_delayed(&self, node: usize, name: &str, judgement: &mut Judgement<'c>) -> Option<Unmet> {

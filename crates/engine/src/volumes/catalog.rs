@@ -135,6 +135,22 @@ impl VolumeCatalog {
         }
     }
 
+    /// The reach of a volume as a node sees it: translated where the node says that the in-tree plugin is migrated.
+    pub(crate) fn reach_from(&self, record: &VolumeRecord, node: &str) -> Result<ReachId, String> {
+        let (Some(migrated), VolumeSource::InTree(disk)) = (&record.migrated, &record.volume.source) else {
+            return Ok(record.reach);
+        };
+        let migrates = migration::plugin_of(disk).is_some_and(|plugin| {
+            let csi_node = self.csi_nodes.get(node);
+            csi_node.is_some_and(|c| c.migrated_plugins.iter().any(|p| &**p == plugin.name))
+        });
+        match migrated {
+            Ok(reach) if migrates => Ok(*reach),
+            Err(error) if migrates => Err(format!("could not translate pv: {error}")),
+            _ => Ok(record.reach),
+        }
+    }
+
     fn migrated_reach(&mut self, volume: &Volume) -> Option<Result<ReachId, String>> {
         let VolumeSource::InTree(disk) = &volume.source else { return None };
         let plugin = migration::plugin_of(disk)?;

@@ -1,7 +1,7 @@
 //! A pod as decisions see it.
 
 use plimsoll_engine::labels::Name;
-use plimsoll_engine::model::{self, PodDemand, PodImages};
+use plimsoll_engine::model::{self, PodDemand, PodImages, PodLevelStatus};
 
 use super::container::optional;
 use super::{Container, ContainerStatus, Pod, PodStatus};
@@ -67,13 +67,13 @@ impl Pod {
             pod_level: optional(pod_level, "spec.resources.requests", names)?,
             overhead: optional(spec.overhead.as_ref(), "spec.overhead", names)?,
             resize_infeasible: status.resize_infeasible(),
+            // What was allocated counts only beside what the pod is reported to have.
             status_pod_level: match &status.resources {
-                // What was allocated counts only beside what the pod is reported to have.
-                None => (None, None),
-                Some(actual) => (
-                    optional(status.allocated_resources.as_ref(), "status.allocatedResources", names)?,
-                    optional(actual.requests.as_ref(), "status.resources.requests", names)?,
-                ),
+                None => None,
+                Some(actual) => Some(PodLevelStatus {
+                    allocated: optional(status.allocated_resources.as_ref(), "status.allocatedResources", names)?,
+                    actual: optional(actual.requests.as_ref(), "status.resources.requests", names)?,
+                }),
             },
         })
     }

@@ -8,7 +8,7 @@ mod volumes;
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredNodeTerm, SpreadConstraint};
 pub use affinity::{Toleration, WeightedPodAffinityTerm};
 pub use container::{Container, ContainerPort, ContainerStatus, ResourceRequirements};
-pub use volumes::PodVolume;
+pub use volumes::{ClaimSource, PodVolume};
 
 use crate::kinds::ObjectMeta;
 use crate::lenient::{Pairs, Present, ResourceList, slim};
