@@ -12,7 +12,7 @@ use crate::topology::ReachId;
 pub(crate) struct VolumeSlot(u32);
 
 /// A volume and what was worked out when it arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct VolumeRecord {
     /// The volume as decisions see it: with the assumed claim, while a choice is assumed.
     pub(crate) volume: Arc<Volume>,
@@ -25,7 +25,7 @@ pub(crate) struct VolumeRecord {
 }
 
 /// All volumes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeSlab {
     slots: Vec<Option<VolumeRecord>>,
     free: Vec<VolumeSlot>,
