@@ -29,16 +29,25 @@ pub enum Verb {
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  plimsoll explain web-0                       why is pod web-0 of the current cluster pending?
-  plimsoll explain -n shop pod/web-0 -o json   the same in another namespace, for a script
-  plimsoll explain -f cluster/ shop/web-0      from a folder of manifests or kubectl dumps
-  kubectl get nodes,pods,pvc,pv,sc,csinodes,csidrivers,csistoragecapacities -A -o json | plimsoll explain -f -
-                                               every waiting pod of a dump
+  # Why is pod web-0 of the current cluster pending?
+  plimsoll explain web-0
+  # The same in another namespace, for a script
+  plimsoll explain -n shop pod/web-0 -o json
+  # From a folder of manifests or kubectl dumps
+  plimsoll explain -f cluster/ shop/web-0
+  # Every waiting pod of a dump
+  kubectl get -A -o json nodes,pods,pvc,pv,storageclasses,csinodes,csidrivers,\\
+    csistoragecapacities,volumeattachments | plimsoll explain -f -
+  # Exactly what kube-scheduler would decide
   plimsoll explain -f cluster/ web-0 --as-upstream
-                                               exactly what kube-scheduler would decide
-  plimsoll explain PL012                       what a code means and what to do
+  # What a code means and what to do
+  plimsoll explain PL012
 
-Exit codes: 0 every pod asked about can be placed, 1 an error, 2 wrong usage, 3 a pod cannot be placed";
+Exit codes:
+  0  every pod asked about can be placed
+  1  an error
+  2  wrong usage
+  3  a pod cannot be placed";
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

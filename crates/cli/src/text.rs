@@ -61,8 +61,41 @@ impl Span {
     }
 }
 
-/// Text that wraps between words. A space stands between its spans.
-pub type Paragraph = Vec<Span>;
+/// Text that wraps between words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paragraph {
+    /// Its text; a space stands between two spans.
+    spans: Vec<Span>,
+    /// How far its lines stand in.
+    indent: usize,
+}
+
+impl Paragraph {
+    /// A paragraph of these spans.
+    pub fn new(spans: Vec<Span>) -> Self {
+        Self { spans, indent: 0 }
+    }
+
+    /// The same, farther in.
+    #[must_use]
+    pub fn indent(self, by: usize) -> Self {
+        Self { indent: self.indent + by, ..self }
+    }
+
+    /// Writes the paragraph.
+    pub fn render(&self, out: &mut String, width: usize) {
+        for line in wrap(&self.spans, width.saturating_sub(self.indent).max(1)) {
+            push_spaces(out, self.indent);
+            push_line(out, &line);
+        }
+    }
+}
+
+impl From<Span> for Paragraph {
+    fn from(span: Span) -> Self {
+        Self::new(vec![span])
+    }
+}
 
 /// Breaks a paragraph into lines of at most `width` characters; a longer word has a line to itself.
 fn wrap(paragraph: &[Span], width: usize) -> Vec<Vec<Span>> {
@@ -87,14 +120,6 @@ fn wrap(paragraph: &[Span], width: usize) -> Vec<Vec<Span>> {
         }
     }
     lines
-}
-
-/// Writes a paragraph, each line indented.
-pub fn push_paragraph(out: &mut String, paragraph: &[Span], indent: usize, width: usize) {
-    for line in wrap(paragraph, width.saturating_sub(indent).max(1)) {
-        push_spaces(out, indent);
-        push_line(out, &line);
-    }
 }
 
 fn push_line(out: &mut String, line: &[Span]) {
@@ -159,16 +184,15 @@ impl Grid {
         for row in &self.rows {
             push_cells(out, &row.cells, &widths);
             let indent = if below { 2 * GAP } else { start };
-            let lines = row.tail.iter().flat_map(|p| wrap(p, width.saturating_sub(indent).max(1)));
-            for (i, line) in lines.enumerate() {
-                if i > 0 || below {
-                    if i == 0 {
-                        end_line(out);
-                    }
-                    push_spaces(out, indent);
-                }
-                push_line(out, &line);
+            let mut tail = String::new();
+            row.tail.iter().for_each(|p| p.clone().indent(indent).render(&mut tail, width));
+            // The cells stand where the first line is indented, unless it goes below them.
+            if below {
+                end_line(out);
+            } else {
+                tail.drain(..indent.min(tail.len()));
             }
+            out.push_str(&tail);
             end_line(out);
         }
     }
@@ -221,11 +245,11 @@ mod tests {
 
     fn grid(name: &str, why: &str, width: usize) -> String {
         let mut grid = Grid::new(&["NODE", "FITS", "WHY"]);
-        let tail = vec![vec![Span::plain(why)]];
+        let tail = vec![Span::plain(why).into()];
         grid.push(Row { cells: vec![Span::plain(name), Span::plain("no")], tail });
         let mut out = String::new();
         grid.render(&mut out, width);
-        out
+        anstream::adapter::strip_str(&out).to_string()
     }
 
     #[test]

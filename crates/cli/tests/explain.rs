@@ -91,14 +91,19 @@ fn folders_are_read_in_order() {
     let folder = scratch("folder");
     std::fs::create_dir_all(folder.join("deeper")).unwrap();
     let node = |name: &str, cpu: &str| {
-        format!("{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{cpu: {cpu}, pods: 9}}}}}}")
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{cpu: {cpu}, pods: 9}}}}}}"
+        )
     };
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("b.yaml", &node("same", "1"));
     write("deeper/c.yml", &node("same", "2"));
     write(".hidden.yaml", "[");
     write("README.md", "[");
-    write("pods.jsonl", r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}}"#);
+    write(
+        "pods.jsonl",
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}}"#,
+    );
     let done = run(plimsoll().args(["explain", "p", "-f"]).arg(&folder), b"");
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
     let notes = String::from_utf8(done.stderr).unwrap();

@@ -87,7 +87,10 @@ fn answer(mut stream: TcpStream, items: &[Value], manners: Manners) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (code, body) = if authorized { page(path, query, items, manners) } else { status(401, "Unauthorized") };
     let text = body.to_string();
-    let head = format!("HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+    let head = format!(
+        "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).unwrap();
 }
 
@@ -120,7 +123,8 @@ fn page(path: &str, query: &str, items: &[Value], manners: Manners) -> (u16, Val
     if until < own.len() {
         metadata["continue"] = json!(format!("a+b/={until}"));
     }
-    let (version, kind) = own.first().map_or((json!("v1"), "None"), |o| (o["apiVersion"].clone(), o["kind"].as_str().unwrap()));
+    let (version, kind) =
+        own.first().map_or((json!("v1"), "None"), |o| (o["apiVersion"].clone(), o["kind"].as_str().unwrap()));
     let strip = |o: &&Value| {
         let mut item = (*o).clone();
         // An API server does not repeat these in the items of a list.

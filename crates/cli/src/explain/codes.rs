@@ -7,7 +7,7 @@ use crate::Found;
 use crate::explain::report::API_VERSION;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::text::{Grid, Row, Span, push_paragraph, style};
+use crate::text::{Grid, Paragraph, Row, Span, style};
 
 /// A code, as data.
 #[derive(Serialize)]
@@ -58,20 +58,19 @@ fn unknown(text: &str, number: Option<u16>) -> Failure {
     let far = u16::MAX;
     let mut near: Vec<&CodeInfo> = Code::ALL.iter().collect();
     near.sort_by_key(|info| (number.map_or(far, |n| info.code.0.abs_diff(n)), info.code));
-    let near: Vec<String> =
-        near.iter().take(SUGGESTED).map(|info| format!("{} ({})", info.code, info.title)).collect();
+    let near: Vec<String> = near.iter().take(SUGGESTED).map(|info| format!("{} ({})", info.code, info.title)).collect();
     Failure::new(format!("there is no code {}", text.to_ascii_uppercase()))
         .help(format!("near it are {}; `plimsoll explain --codes` lists all", near.join(", ")))
 }
 
 fn table(code: &Meaning, width: usize) -> String {
     let mut out = String::new();
-    let title = [Span::new(code.code.as_str(), style::CODE), Span::new(code.title, style::TITLE)];
-    push_paragraph(&mut out, &title, 0, width);
+    let title = vec![Span::new(code.code.as_str(), style::CODE), Span::new(code.title, style::TITLE)];
+    Paragraph::new(title).render(&mut out, width);
     for (heading, text) in [("What it means", code.meaning), ("What to do", code.remedy)] {
         out.push('\n');
-        push_paragraph(&mut out, &[Span::new(heading, style::TITLE)], 0, width);
-        push_paragraph(&mut out, &[Span::plain(text)], 2, width);
+        Paragraph::from(Span::new(heading, style::TITLE)).render(&mut out, width);
+        Paragraph::from(Span::plain(text)).indent(2).render(&mut out, width);
     }
     out
 }
@@ -80,7 +79,7 @@ fn list(list: &MeaningList, width: usize) -> String {
     let mut grid = Grid::new(&["CODE", "MEANS"]);
     for code in &list.items {
         let cells = vec![Span::new(code.code.as_str(), style::CODE)];
-        grid.push(Row { cells, tail: vec![vec![Span::plain(code.title)]] });
+        grid.push(Row { cells, tail: vec![Span::plain(code.title).into()] });
     }
     let mut out = String::new();
     grid.render(&mut out, width);

@@ -48,20 +48,15 @@ impl Group<'_> {
 pub fn fitting<'a>(nodes: &'a [Node], chosen: Option<&str>) -> Vec<Group<'a>> {
     let is_chosen = |node: &Node| Some(node.name.as_str()) == chosen;
     let others = nodes.iter().filter(|n| n.feasible && !is_chosen(n));
-    let mut by_score: BTreeMap<_, Vec<&Node>> = BTreeMap::new();
+    let mut by_score: BTreeMap<Option<i64>, Vec<&Node>> = BTreeMap::new();
     for node in others {
-        by_score.entry((node.score, &node.deviations)).or_default().push(node);
+        by_score.entry(node.score).or_default().push(node);
     }
     let mut groups: Vec<Group<'_>> = nodes.iter().filter(|n| is_chosen(n)).map(|n| group(vec![n])).collect();
-    let mut rest: Vec<Group<'_>> = by_score.into_values().map(group).collect();
-    rest.sort_by(|a, b| b.scores().cmp(&a.scores()).then_with(|| by_first_name(a, b)));
+    let mut rest: Vec<Group<'_>> = by_score.into_values().rev().map(group).collect();
     if rest.len() > FITTING {
         let lower = rest.split_off(FITTING - 1);
-        // Those that a gate changed say so: they are not folded with the others.
-        let (plain, changed): (Vec<_>, Vec<_>) =
-            lower.into_iter().partition(|g| g.nodes.iter().all(|n| n.deviations.is_empty()));
-        rest.extend((!plain.is_empty()).then(|| group(plain.into_iter().flat_map(|g| g.nodes).collect())));
-        rest.extend(changed);
+        rest.push(group(lower.into_iter().flat_map(|g| g.nodes).collect()));
     }
     groups.extend(rest);
     groups
@@ -71,17 +66,18 @@ pub fn fitting<'a>(nodes: &'a [Node], chosen: Option<&str>) -> Vec<Group<'a>> {
 pub fn refused(nodes: &[Node]) -> Vec<Group<'_>> {
     let mut same: BTreeMap<_, Vec<&Node>> = BTreeMap::new();
     for node in nodes.iter().filter(|n| !n.feasible) {
-        same.entry((nameless(node), &node.deviations)).or_default().push(node);
+        same.entry(nameless(node)).or_default().push(node);
     }
     // Those that are alike but for the numbers in the details.
     let mut alike: BTreeMap<_, Vec<Group<'_>>> = BTreeMap::new();
-    for ((verdicts, deviations), nodes) in same {
-        let kinds: Vec<_> = verdicts.iter().map(|v| (v.plugin, v.code.clone(), v.reason.clone(), v.deviation)).collect();
+    for (verdicts, nodes) in same {
+        let kinds: Vec<_> =
+            verdicts.iter().map(|v| (v.plugin, v.code.clone(), v.reason.clone(), v.deviation)).collect();
         let mut group = group(nodes);
         if group.nodes.len() > 1 {
             group.verdicts = verdicts;
         }
-        alike.entry((kinds, deviations)).or_default().push(group);
+        alike.entry(kinds).or_default().push(group);
     }
     let mut folded = Vec::new();
     for mut groups in alike.into_values() {

@@ -98,7 +98,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        assert_eq!(parse("shop/web-0", Some("x")), Err("shop/web-0 is in namespace shop, but --namespace says x".into()));
+        assert_eq!(
+            parse("shop/web-0", Some("x")),
+            Err("shop/web-0 is in namespace shop, but --namespace says x".into())
+        );
         assert_eq!(parse("a/b/c", None), Err("\"a/b/c\" does not name a pod".into()));
         assert_eq!(parse("shop/", None), Err("\"shop/\" does not name a pod".into()));
         assert_eq!(parse("node n1", None), Err("cannot explain node n1: only pods are placed".into()));

@@ -4,20 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::explain::fold::{self, Group};
 use crate::explain::report::{Claim, Explanation, ExplanationList, Node, Patch, Remedy, Verdict};
-use crate::text::{Grid, Paragraph, Row, Span, push_paragraph, style};
+use crate::text::{Grid, Paragraph, Row, Span, style};
+
+/// How far a detail stands in from its code.
+const DETAIL: usize = 6;
 
 /// One pod in full.
 pub fn explanation(explanation: &Explanation, width: usize) -> String {
     let mut out = String::new();
-    push_paragraph(&mut out, &headline(explanation), 0, width);
-    if let Some(rejection) = &explanation.rejection {
-        verdict(rejection, "").iter().for_each(|p| push_paragraph(&mut out, p, 2, width));
-    } else {
-        push_paragraph(&mut out, &[Span::new(explanation.summary.as_str(), style::FAINT)], 0, width);
-    }
-    if let Some(gate) = explanation.deviation {
-        let text = format!("kube-scheduler would reject this pod as a whole: {gate} makes the difference");
-        push_paragraph(&mut out, &[Span::new(text, style::FAINT)], 0, width);
+    headline(explanation).render(&mut out, width);
+    match &explanation.rejection {
+        Some(rejection) => verdict(rejection, "").into_iter().for_each(|p| p.indent(2).render(&mut out, width)),
+        None => faint(explanation.summary.as_str()).render(&mut out, width),
     }
     if !explanation.nodes.is_empty() {
         out.push('\n');
@@ -30,6 +28,10 @@ pub fn explanation(explanation: &Explanation, width: usize) -> String {
     if let Some(found) = &explanation.remedies {
         remedies(found, explanation, &mut out, width);
     }
+    if let Some(difference) = difference(explanation) {
+        out.push('\n');
+        difference.render(&mut out, width);
+    }
     out
 }
 
@@ -41,8 +43,8 @@ pub fn list(list: &ExplanationList, width: usize) -> String {
     let mut grid = Grid::new(&["NAMESPACE", "POD", "FITS", "NODE", "WHY"]);
     for item in &list.items {
         let why = match &item.rejection {
-            Some(rejection) => verdict(rejection, ""),
-            None => vec![vec![Span::plain(item.summary.as_str())]],
+            Some(no) => vec![Span::new(no.code.as_str(), style::CODE), Span::plain(no.detail.as_str())],
+            None => vec![Span::plain(item.summary.as_str())],
         };
         grid.push(Row {
             cells: vec![
@@ -51,43 +53,43 @@ pub fn list(list: &ExplanationList, width: usize) -> String {
                 yes_or_no(item.schedulable),
                 Span::plain(item.chosen_node.as_deref().unwrap_or("-")),
             ],
-            tail: why,
+            tail: vec![Paragraph::new(why)],
         });
     }
     let mut out = String::new();
     grid.render(&mut out, width);
+    out.push('\n');
     let stuck = list.items.iter().filter(|i| !i.schedulable).count();
+    let mut end = "Each pod is judged by itself, as the next one to be placed.".to_owned();
     if stuck > 0 {
-        let text = format!("\n{stuck} of {} cannot be placed; `plimsoll explain POD` says why.\n", list.items.len());
-        out.push_str(&text);
+        let more =
+            format!(" {stuck} of {} cannot be: `plimsoll explain POD` says why, node by node.", list.items.len());
+        end.push_str(&more);
     }
+    faint(end).render(&mut out, width);
     out
+}
+
+fn faint(text: impl Into<String>) -> Paragraph {
+    Span::new(text, style::FAINT).into()
 }
 
 fn headline(explanation: &Explanation) -> Paragraph {
     let pod = format!("Pod {}/{}", explanation.pod.namespace, explanation.pod.name);
     let count = explanation.nodes.len();
     let fit = explanation.nodes.iter().filter(|n| n.feasible).count();
-    let pod = Span::new(pod, style::TITLE);
-    match &explanation.chosen_node {
-        Some(node) => {
-            let nodes = plural(count, "node");
-            vec![pod, Span::new(format!("fits on {fit} of {nodes}; the choice is {node}."), style::GOOD)]
-        }
-        None if explanation.rejection.is_some() => {
-            vec![pod, Span::new("cannot be placed, whatever the node.", style::BAD)]
-        }
-        None if count == 0 => vec![pod, Span::new("cannot be placed: there are no nodes.", style::BAD)],
-        None => vec![pod, Span::new(format!("fits on none of {}.", plural(count, "node")), style::BAD)],
-    }
+    let verdict = match &explanation.chosen_node {
+        Some(node) => Span::new(format!("fits on {fit} of {count} nodes; the choice is {node}."), style::GOOD),
+        None if explanation.rejection.is_some() => Span::new("cannot be placed, whatever the node.", style::BAD),
+        None if count == 0 => Span::new("cannot be placed: there are no nodes.", style::BAD),
+        None if count == 1 => Span::new("does not fit on the only node.", style::BAD),
+        None => Span::new(format!("fits on none of {count} nodes."), style::BAD),
+    };
+    Paragraph::new(vec![Span::new(pod, style::TITLE), verdict])
 }
 
 fn yes_or_no(yes: bool) -> Span {
     if yes { Span::new("yes", style::GOOD) } else { Span::new("no", style::BAD) }
-}
-
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 fn nodes(explanation: &Explanation) -> Grid {
@@ -95,22 +97,26 @@ fn nodes(explanation: &Explanation) -> Grid {
     let chosen = explanation.chosen_node.as_deref();
     for group in fold::fitting(&explanation.nodes, chosen) {
         let is_chosen = group.nodes.iter().any(|n| Some(n.name.as_str()) == chosen);
-        let mut tail = Vec::new();
-        if is_chosen {
-            let tied = explanation.nodes.iter().filter(|n| n.score == group.nodes[0].score && n.feasible).count() > 1;
-            let why = if tied { "chosen: the highest score, first by name" } else { "chosen: the highest score" };
-            tail.push(vec![Span::plain(if explanation.nodes.len() == 1 { "chosen" } else { why })]);
-        }
-        tail.extend(deviations(&group));
-        grid.push(row(&group, tail));
+        let why = is_chosen.then(|| Span::plain(why_chosen(&explanation.nodes, &group)).into());
+        grid.push(row(&group, why.into_iter().collect()));
     }
     for group in fold::refused(&explanation.nodes) {
         let example = if group.varied { "for example, " } else { "" };
-        let mut tail: Vec<Paragraph> = group.verdicts.iter().flat_map(|v| verdict(v, example)).collect();
-        tail.extend(deviations(&group));
+        let tail = group.verdicts.iter().flat_map(|v| verdict(v, example)).collect();
         grid.push(row(&group, tail));
     }
     grid
+}
+
+fn why_chosen(nodes: &[Node], chosen: &Group<'_>) -> &'static str {
+    let score = chosen.scores().map(|(_, high)| high);
+    match nodes.iter().filter(|n| n.feasible).count() {
+        1 => "chosen: the only one that fits",
+        _ if nodes.iter().filter(|n| n.feasible && n.score == score).count() > 1 => {
+            "chosen: the first by name of those with the highest score"
+        }
+        _ => "chosen: the highest score",
+    }
 }
 
 fn row(group: &Group<'_>, tail: Vec<Paragraph>) -> Row {
@@ -128,35 +134,47 @@ fn verdict(verdict: &Verdict, example: &str) -> Vec<Paragraph> {
     let mut reason = vec![Span::new(verdict.code.as_str(), style::CODE)];
     reason.push(Span::plain(format!("{}: {}", verdict.plugin, verdict.reason)));
     if let Some(gate) = verdict.deviation {
-        reason.push(Span::new(format!("(not for kube-scheduler: {gate})"), style::FAINT));
+        reason.push(Span::new(format!("[{gate}]"), style::FAINT));
     }
-    let mut paragraphs = vec![reason];
+    let mut paragraphs = vec![Paragraph::new(reason)];
     if !verdict.detail.is_empty() && verdict.detail != verdict.reason {
-        paragraphs.push(vec![Span::new(format!("{example}{}", verdict.detail), style::FAINT)]);
+        paragraphs.push(faint(format!("{example}{}", verdict.detail)).indent(DETAIL));
     }
     paragraphs
 }
 
-fn deviations(group: &Group<'_>) -> Option<Paragraph> {
-    let gates = &group.nodes.first()?.deviations;
-    let text = format!("(otherwise for kube-scheduler: {})", gates.join(", "));
-    (!gates.is_empty()).then(|| vec![Span::new(text, style::FAINT)])
+/// Which gates made the answer differ from kube-scheduler's, and in what.
+fn difference(explanation: &Explanation) -> Option<Paragraph> {
+    let verdicts = explanation.nodes.iter().flat_map(|n| &n.verdicts).chain(&explanation.rejection);
+    let of_nodes = explanation.nodes.iter().flat_map(|n| &n.deviations).copied();
+    let gates: BTreeSet<&str> =
+        verdicts.filter_map(|v| v.deviation).chain(of_nodes).chain(explanation.deviation).collect();
+    if gates.is_empty() {
+        return None;
+    }
+    let what = if explanation.deviation.is_some() {
+        "rejects this pod as a whole"
+    } else {
+        "decides or scores this otherwise"
+    };
+    let gates = gates.into_iter().collect::<Vec<_>>().join(", ");
+    Some(faint(format!("kube-scheduler {what} ({gates}): --as-upstream shows its answer.")))
 }
 
 /// What the claims become on the chosen node, or, where none fits, what they could become anywhere.
 fn claims(explanation: &Explanation) -> Option<Grid> {
     if let Some(chosen) = &explanation.chosen_node {
         let node = explanation.nodes.iter().find(|n| n.name == *chosen).filter(|n| !n.claims.is_empty())?;
-        let mut grid = Grid::new(&["CLAIM", "CLASS", &format!("ON {chosen}")]);
+        let mut grid = Grid::new(&["CLAIM", "CLASS", &format!("VOLUME ON {chosen}")]);
         for claim in &node.claims {
-            grid.push(claim_row(claim, vec![vec![becomes(claim)]]));
+            grid.push(claim_row(claim, vec![becomes(claim, "would be").into()]));
         }
         return Some(grid);
     }
     let claims = &explanation.nodes.first()?.claims;
-    let mut grid = Grid::new(&["CLAIM", "CLASS", "COULD BE"]);
+    let mut grid = Grid::new(&["CLAIM", "CLASS", "VOLUME"]);
     for (i, claim) in claims.iter().enumerate() {
-        grid.push(claim_row(claim, anywhere(explanation, i)));
+        grid.push(claim_row(claim, anywhere(&explanation.nodes, i)));
     }
     (!claims.is_empty()).then_some(grid)
 }
@@ -166,55 +184,48 @@ fn claim_row(claim: &Claim, tail: Vec<Paragraph>) -> Row {
     Row { cells: vec![Span::plain(format!("{}/{}", claim.namespace, claim.name)), Span::plain(class)], tail }
 }
 
-fn becomes(claim: &Claim) -> Span {
+fn becomes(claim: &Claim, would_be: &str) -> Span {
     let volume = claim.volume.as_deref().unwrap_or_default();
     let what = match claim.outcome {
         "bound" => format!("bound to {volume} already"),
-        "static" => format!("would be bound to {volume}"),
-        "provision" => "a new volume would be made".to_owned(),
-        _ => return Span::new("no volume, and none can be made", style::BAD),
+        "static" => format!("{would_be} bound to {volume}"),
+        "provision" => format!("a new one {would_be} made"),
+        _ => return Span::new("none fits, and none can be made", style::BAD),
     };
-    let assumed = if claim.assumed { " (the claim itself is not there yet)" } else { "" };
+    let assumed = if claim.assumed { " (the claim itself is yet to be made)" } else { "" };
     Span::plain(format!("{what}{assumed}"))
 }
 
-/// What the claim at this place of the plan could become over all nodes, with counts.
-fn anywhere(explanation: &Explanation, index: usize) -> Vec<Paragraph> {
-    let mut outcomes: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
-    for node in &explanation.nodes {
+/// What the claim at this place of the plan could become over all nodes: a line for each outcome.
+fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
+    let mut outcomes: BTreeMap<(&str, Option<&str>), (&Claim, Vec<&Node>)> = BTreeMap::new();
+    for node in nodes {
         if let Some(claim) = node.claims.get(index) {
-            outcomes.entry(claim.outcome).or_default().push(node);
+            // Which volume it would be does not matter much where none of the nodes fits.
+            let volume = claim.volume.as_deref().filter(|_| claim.outcome == "bound");
+            outcomes.entry((claim.outcome, volume)).or_insert((claim, Vec::new())).1.push(node);
         }
     }
-    let all = explanation.nodes.len();
-    let on = |nodes: &[&Node]| match nodes {
-        nodes if nodes.len() == all && all > 1 => format!("on every one of {all} nodes"),
+    let place = |found: &[&Node]| match found {
         [one] => format!("on {}", one.name),
-        nodes => format!("on {}", plural(nodes.len(), "node")),
+        found if found.len() == nodes.len() => format!("on all of {} nodes", nodes.len()),
+        found => format!("on {} of {} nodes", found.len(), nodes.len()),
     };
-    let line = |(outcome, nodes): (&&str, &Vec<&Node>)| -> Paragraph {
-        let Some(claim) = nodes.first().and_then(|n| n.claims.get(index)) else { return Vec::new() };
-        match *outcome {
-            "bound" => vec![becomes(claim)],
-            "static" => {
-                let volumes: BTreeSet<&str> =
-                    nodes.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
-                let what = match volumes.len() {
-                    1 => format!("bound to {}", volumes.into_iter().next().unwrap_or_default()),
-                    count => format!("bound to one of {count} volumes"),
-                };
-                vec![Span::plain(format!("{what} {}", on(nodes)))]
-            }
-            "provision" => vec![Span::plain(format!("made {}", on(nodes)))],
-            _ => {
-                let mut line = vec![Span::new("nothing", style::BAD), Span::plain(on(nodes))];
-                let codes = codes_about(nodes, claim);
-                line.extend((!codes.is_empty()).then(|| Span::new(format!("({codes})"), style::CODE)));
-                line
-            }
+    let line = |(claim, found): &(&Claim, Vec<&Node>)| {
+        if claim.outcome == "bound" {
+            return becomes(claim, "").into();
         }
+        let volumes: BTreeSet<_> = found.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
+        let mut spans = vec![match volumes.len() {
+            0 | 1 => becomes(claim, "could be"),
+            count => Span::plain(format!("could be bound to one of {count} volumes")),
+        }];
+        spans.push(Span::plain(place(found)));
+        let codes = codes_about(found, claim);
+        spans.extend((!codes.is_empty()).then(|| Span::new(format!("({codes})"), style::CODE)));
+        Paragraph::new(spans)
     };
-    outcomes.iter().map(line).collect()
+    outcomes.values().map(line).collect()
 }
 
 /// The codes of the verdicts that name a claim.
@@ -228,24 +239,23 @@ fn codes_about(nodes: &[&Node], claim: &Claim) -> String {
 
 fn remedies(remedies: &[Remedy], explanation: &Explanation, out: &mut String, width: usize) {
     if remedies.is_empty() {
-        let nothing = "No single change that was tried would make it fit.";
         if !explanation.nodes.is_empty() {
             out.push('\n');
-            push_paragraph(out, &[Span::plain(nothing)], 0, width);
+            Paragraph::from(Span::plain("No single change that was tried would make it fit.")).render(out, width);
         }
         return;
     }
     out.push('\n');
-    let title = if remedies.len() == 1 { "WHAT WOULD HELP" } else { "WHAT WOULD HELP (each by itself)" };
-    push_paragraph(out, &[Span::new(title, style::TITLE)], 0, width);
+    let title = if remedies.len() == 1 { "WHAT WOULD HELP" } else { "WHAT WOULD HELP, EACH BY ITSELF" };
+    Paragraph::from(Span::new(title, style::TITLE)).render(out, width);
     for (i, remedy) in remedies.iter().enumerate() {
-        let change = format!("{}. {}, then {} fits", i + 1, remedy.change, remedy.node);
-        push_paragraph(out, &[Span::plain(change)], 2, width);
+        let change = format!("{}. {}: {}", i + 1, remedy.node, remedy.change);
+        Paragraph::from(Span::plain(change)).indent(2).render(out, width);
         if let Some(patch) = &remedy.patch {
-            push_paragraph(out, &[Span::new(edit(patch), style::FAINT)], 5, width);
+            faint(edit(patch)).indent(5).render(out, width);
         }
     }
-    push_paragraph(out, &[Span::new("Each was proved by deciding again with the change made.", style::FAINT)], 0, width);
+    faint("Proved by deciding again with the change made.").render(out, width);
 }
 
 fn edit(patch: &Patch) -> String {

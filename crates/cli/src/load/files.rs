@@ -38,15 +38,19 @@ pub fn read(paths: &[PathBuf]) -> Result<Loaded, Failure> {
         let source = plimsoll_api::Source { name: if is_stdin(file) { "stdin" } else { &name }, text: &text };
         reader.read(source, Limits::default());
     }
-    reader.finish().map_err(|errors| failure(&errors))
+    reader.finish().map_err(|errors| failure(errors, &files))
 }
 
 fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Every error of the input. They name file, document and field themselves.
-fn failure(errors: &[ManifestError]) -> Failure {
+/// Every error of the input, in its order. They name file, document and field themselves.
+fn failure(mut errors: Vec<ManifestError>, files: &[PathBuf]) -> Failure {
+    errors.sort_by_cached_key(|e| {
+        let file = files.iter().position(|f| f.to_string_lossy() == *e.place.source);
+        (file, e.place.document, e.place.item)
+    });
     Failure::all(errors.iter().map(ToString::to_string).collect())
         .help("nothing was decided: correct the input, or take these documents out of it")
 }
@@ -68,7 +72,8 @@ fn walk(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failu
     for entry in entries {
         let hidden = entry.file_name().is_none_or(|n| n.to_string_lossy().starts_with('.'));
         let is_folder = fs::symlink_metadata(&entry).is_ok_and(|m| m.is_dir());
-        let is_manifest = entry.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e.eq_ignore_ascii_case(known)));
+        let is_manifest =
+            entry.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e.eq_ignore_ascii_case(known)));
         if !hidden && (is_folder || (is_manifest && entry.is_file())) {
             walk(&entry, depth + 1, files)?;
         }

@@ -214,10 +214,11 @@ fn refused(server: &str, resource: &str, error: &kube::Error) -> Failure {
                 RESOURCES.map(|(_, r)| r).join(", ")
             ))
         }
-        kube::Error::Api(status) if status.code == 401 => {
-            Failure::new(format!("the API server {server} does not accept the kubeconfig's credentials: {}", status.message))
-                .help("log in again, or name another context with --context")
-        }
+        kube::Error::Api(status) if status.code == 401 => Failure::new(format!(
+            "the API server {server} does not accept the kubeconfig's credentials: {}",
+            status.message
+        ))
+        .help("log in again, or name another context with --context"),
         kube::Error::Api(status) => Failure::new(format!(
             "listing {resource} failed: the API server {server} answers {}: {}",
             status.code, status.message

@@ -32,7 +32,9 @@ pub fn load(args: &ClusterArgs, printer: &mut Printer) -> Result<Source, Failure
     }
     let source = Source { catalog: catalog(loaded), default_namespace: "default".to_owned(), name: "the input" };
     if source.catalog.nodes().iter().next().is_none() {
-        printer.note("the input has no nodes, so nothing can be placed: add them, for example from `kubectl get nodes -o yaml`");
+        printer.note(
+            "the input has no nodes, so nothing can be placed: add them, for example from `kubectl get nodes -o yaml`",
+        );
     }
     Ok(source)
 }
