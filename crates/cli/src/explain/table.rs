@@ -113,7 +113,7 @@ fn why_chosen(nodes: &[Node], chosen: &Group<'_>) -> &'static str {
     match nodes.iter().filter(|n| n.feasible).count() {
         1 => "chosen: the only one that fits",
         _ if nodes.iter().filter(|n| n.feasible && n.score == score).count() > 1 => {
-            "chosen: the first by name of those with the highest score"
+            "chosen: the highest score, first by name"
         }
         _ => "chosen: the highest score",
     }
@@ -152,13 +152,9 @@ fn difference(explanation: &Explanation) -> Option<Paragraph> {
     if gates.is_empty() {
         return None;
     }
-    let what = if explanation.deviation.is_some() {
-        "rejects this pod as a whole"
-    } else {
-        "decides or scores this otherwise"
-    };
     let gates = gates.into_iter().collect::<Vec<_>>().join(", ");
-    Some(faint(format!("kube-scheduler {what} ({gates}): --as-upstream shows its answer.")))
+    let rejects = if explanation.deviation.is_some() { "kube-scheduler rejects this pod as a whole. " } else { "" };
+    Some(faint(format!("{rejects}Differs from kube-scheduler by {gates}; --as-upstream shows its answer.")))
 }
 
 /// What the claims become on the chosen node, or, where none fits, what they could become anywhere.
@@ -190,7 +186,7 @@ fn becomes(claim: &Claim, would_be: &str) -> Span {
         "bound" => format!("bound to {volume} already"),
         "static" => format!("{would_be} bound to {volume}"),
         "provision" => format!("a new one {would_be} made"),
-        _ => return Span::new("none fits, and none can be made", style::BAD),
+        _ => return Span::new("none fits or can be made", style::BAD),
     };
     let assumed = if claim.assumed { " (the claim itself is yet to be made)" } else { "" };
     Span::plain(format!("{what}{assumed}"))
@@ -208,7 +204,7 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
     }
     let place = |found: &[&Node]| match found {
         [one] => format!("on {}", one.name),
-        found if found.len() == nodes.len() => format!("on all of {} nodes", nodes.len()),
+        found if found.len() == nodes.len() => format!("on any of {} nodes", nodes.len()),
         found => format!("on {} of {} nodes", found.len(), nodes.len()),
     };
     let line = |(claim, found): &(&Claim, Vec<&Node>)| {
