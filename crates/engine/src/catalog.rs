@@ -113,10 +113,16 @@ impl Catalog {
         self.pods.get(pod).cloned()
     }
 
-    /// Gives back a pod that was set aside.
+    /// Gives back a pod that was set aside, also where its place is only assumed.
     pub fn put_back(&mut self, pod: &ObjectKey) {
-        if let Some(known) = self.pods.get(pod).cloned() {
-            self.seat(known);
+        let Some(known) = self.pods.get(pod).cloned() else { return };
+        match self.assumed.get(pod) {
+            Some(node) => {
+                let mut placed = (*known).clone();
+                placed.node = Some(node.clone());
+                self.seat(Arc::new(placed));
+            }
+            None => self.seat(known),
         }
     }
 
