@@ -115,6 +115,11 @@ impl Catalog {
         Ok(())
     }
 
+    /// Whether every claim of a plan is bound by now: then there is nothing to write and nothing to wait for.
+    pub fn is_bound(&self, plan: &VolumePlan) -> bool {
+        self.volumes.is_bound(plan)
+    }
+
     /// Takes back an assumed placement, as far as no newer event did so already.
     pub fn forget(&mut self, pod: &ObjectKey, plan: &VolumePlan) {
         self.volumes.forget(plan);
