@@ -35,7 +35,7 @@ pub enum Event {
 const REMEMBERED_DELETIONS: usize = 10_000;
 
 /// The cluster as events have told it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     pub(crate) nodes: NodeTable,
     pub(crate) namespaces: BTreeMap<Name, Namespace>,

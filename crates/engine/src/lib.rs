@@ -16,6 +16,7 @@
 mod catalog;
 pub mod collections;
 mod decide;
+mod explain;
 pub mod filters;
 pub mod gates;
 pub mod labels;
@@ -35,4 +36,5 @@ pub mod volumes;
 
 pub use catalog::{Catalog, Event};
 pub use decide::{Choice, Decision, NodeDecision};
+pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};
