@@ -88,7 +88,7 @@ impl Catalog {
         }
         let (decision, deviations) = deviations::find(self, &judged, gates);
         let fits = decision.nodes.iter().any(|n| n.is_feasible());
-        let remedies = if fits { Vec::new() } else { remedies::find(self, &judged, gates, &decision) };
+        let remedies = if fits { Vec::new() } else { remedies::find(&*self, &judged, gates, &decision) };
         if let Some(seated) = seat {
             self.nodes.add_pod(Arc::clone(&seated));
             self.volumes.add_pod(seated);

@@ -64,7 +64,7 @@ fn in_tree_disks_of_volumes() {
     assert_eq!(disk(json!({"gcePersistentDisk": {"pdName": "p"}})), InTreeDisk::GcePd { name: "p".into() });
     assert_eq!(
         disk(json!({"azureDisk": {"diskURI": "u", "diskName": "n", "kind": "Managed"}})),
-        InTreeDisk::AzureDisk { uri: "u".into(), managed: true }
+        InTreeDisk::AzureDisk { uri: "u".into(), kind: "Managed".into() }
     );
     assert_eq!(
         disk(json!({"azureFile": {"shareName": "s", "secretName": "t", "secretNamespace": null}})),

@@ -13,15 +13,15 @@ use crate::volumes::limits::Attached;
 use crate::volumes::migration;
 use crate::volumes::pools::Pools;
 use crate::volumes::shelf::Shelves;
-use crate::volumes::slab::{VolumeRecord, VolumeSlab, VolumeSlot};
+use crate::volumes::slab::{Observed, VolumeRecord, VolumeSlab, VolumeSlot};
 
 /// A claim, and what was assumed of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ClaimRecord {
     /// The claim as decisions see it.
     pub(crate) claim: Arc<Claim>,
-    /// The claim as the API server last showed it, while a choice is assumed.
-    pub(crate) observed: Option<Arc<Claim>>,
+    /// What was last observed of it, while a choice is assumed.
+    pub(crate) observed: Option<Observed<Claim>>,
     /// Whether this process chose its node: then its space stays promised until the pool's object shows it.
     pub(crate) ours: bool,
 }
@@ -61,7 +61,8 @@ pub(crate) struct VolumeCatalog {
     attachments_of: Map<Name, BTreeSet<Name>>,
     /// The placed pods that use a claim, plainly or through an ephemeral volume, with their nodes.
     pub(crate) users: Map<ObjectKey, Vec<ClaimUser>>,
-    /// The placed pods that have volumes, by node.
+    /// The placed pods that have volumes, by node, in order of their keys: which of them is named in an answer must not
+    /// depend on which came first.
     pub(crate) pods_on: Map<Name, Vec<Arc<Pod>>>,
     /// What is attached to each node, counted when first asked for after something changed there.
     pub(crate) attached: Vec<OnceLock<Attached>>,
@@ -126,7 +127,7 @@ impl VolumeCatalog {
     }
 
     /// Stores a volume with what was last observed of it, if that differs.
-    pub(super) fn put_volume(&mut self, volume: Arc<Volume>, observed: Option<Arc<Volume>>) {
+    pub(super) fn put_volume(&mut self, volume: Arc<Volume>, observed: Option<Observed<Volume>>) {
         let mut volume = volume;
         let old = self.take_volume(&volume.name);
         let reach = self.topologies.acquire(affinity_selector(&volume));
@@ -235,7 +236,7 @@ impl VolumeCatalog {
     }
 
     /// Stores a claim with what was last observed of it, if that differs.
-    pub(super) fn put_claim(&mut self, claim: Arc<Claim>, observed: Option<Arc<Claim>>, ours: bool) {
+    pub(super) fn put_claim(&mut self, claim: Arc<Claim>, observed: Option<Observed<Claim>>, ours: bool) {
         let key = claim.key.clone();
         if let Some(old) = self.claims.get(&key) {
             let (class, volume) = (old.claim.class.clone(), old.claim.volume.clone());
@@ -389,7 +390,9 @@ impl VolumeCatalog {
             let user = ClaimUser { pod: pod.key.clone(), node: node.clone(), plain };
             self.users.entry(claim).or_default().push(user);
         }
-        self.pods_on.entry(node.clone()).or_default().push(pod);
+        let pods = self.pods_on.entry(node.clone()).or_default();
+        let at = pods.partition_point(|p| p.key < pod.key);
+        pods.insert(at, pod);
         self.touch_node(&node);
     }
 

@@ -197,7 +197,7 @@ impl Shelf {
         let mut column = FitColumn { request, request_bytes: request.value(), selector, by_topology: SmallVec::new() };
         // Pile by pile, not segment by segment: a pile of a zone is searched once, not once per node in it.
         for (reach, pile) in &self.piles {
-            let Some(fit) = first_fit(pile, &column, slab) else { continue };
+            let Some(fit) = first_fit(pile, column.request, column.selector.as_ref(), slab) else { continue };
             let topology = topologies.topology_of(*reach);
             for segment in topologies.segments_of(*reach) {
                 let place = (topology, *segment);
@@ -272,6 +272,13 @@ impl Shelf {
         found
     }
 
+    /// The closest fit for a claim anywhere at all: one look per pile.
+    pub(crate) fn smallest(&self, claim: &Claim, slab: &VolumeSlab) -> Option<Fit> {
+        let (request, selector) = (claim.requested(), claim.usable_selector());
+        let fits = self.piles.values().filter_map(|pile| first_fit(pile, request, selector, slab));
+        fits.reduce(|a, b| if b.beats(&a, slab) { b } else { a })
+    }
+
     fn insert(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
         let volume = slab.volume(slot);
         self.piles.entry(reach).or_default().insert((volume.capacity, Some(volume.name.clone())), slot);
@@ -326,9 +333,14 @@ impl Shelf {
     }
 }
 
-fn first_fit(pile: &BTreeMap<PileKey, VolumeSlot>, column: &FitColumn, slab: &VolumeSlab) -> Option<Fit> {
-    pile.range((column.request, None)..)
-        .find(|(_, slot)| column.selector.as_ref().is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
+fn first_fit(
+    pile: &BTreeMap<PileKey, VolumeSlot>,
+    request: Quantity,
+    selector: Option<&LabelSelector>,
+    slab: &VolumeSlab,
+) -> Option<Fit> {
+    pile.range((request, None)..)
+        .find(|(_, slot)| selector.is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
         .map(|((size, _), slot)| Fit { size: *size, bytes: size.value(), slot: *slot })
 }
 
@@ -342,7 +354,7 @@ fn best_at(
     topologies
         .reaches_at(place)
         .iter()
-        .filter_map(|reach| first_fit(piles.get(reach)?, column, slab))
+        .filter_map(|reach| first_fit(piles.get(reach)?, column.request, column.selector.as_ref(), slab))
         .reduce(|a, b| if b.beats(&a, slab) { b } else { a })
 }
 

@@ -121,8 +121,8 @@ impl<'c> PodVolumes<'c> {
         let Some(topology) = pools.only_topology() else { return Rooms::ByNode };
         let topologies = &self.catalog.topologies;
         let room = |place| {
-            let found = pools.at_place(place, topologies).find(|(key, p)| self.limit(key, p) >= Some(claim.bytes));
-            self.room_score(claim, found.map_or(Room::None, Room::Pool))
+            let usable = pools.at_place(place, topologies).filter(|(key, p)| self.limit(key, p) >= Some(claim.bytes));
+            self.room_score(claim, usable.min_by_key(|(key, _)| *key).map_or(Room::None, Room::Pool))
         };
         Rooms::BySegment(topologies.segments(topology), topologies.places(topology).map(room).collect())
     }
