@@ -74,6 +74,32 @@ fn hundreds_of_nodes_fold() {
     check_file(&cases().join("folding.txt"), &out);
 }
 
+/// The examples of the page about this command are what it prints.
+#[test]
+fn the_page_is_true() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explain.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let mut out = String::new();
+    let mut example: Option<String> = None;
+    for line in text.split_inclusive('\n') {
+        match (&mut example, line.trim_end()) {
+            (None, "```console") => {
+                out.push_str(line);
+                example = Some(String::new());
+            }
+            (Some(transcript), "```") => {
+                out.push_str(&replay(transcript));
+                out.push_str(line);
+                example = None;
+            }
+            (Some(transcript), _) => transcript.push_str(line),
+            (None, _) => out.push_str(line),
+        }
+    }
+    assert!(out.matches("$ plimsoll ").count() >= 5);
+    check_file(&page, &out);
+}
+
 /// YAML is the same data as JSON.
 #[test]
 fn yaml_is_the_same_data_as_json() {

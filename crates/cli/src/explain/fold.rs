@@ -110,6 +110,11 @@ fn nameless(node: &Node) -> Vec<Verdict> {
     node.verdicts.iter().map(strip).collect()
 }
 
+/// Whether a text names this node.
+pub fn names(text: &str, node: &str) -> bool {
+    replace_name(text, node, THE_NODE) != text
+}
+
 /// Replaces `name` where it stands by itself: `n1` is no part of `n10`, `n1-a` or `n1.example`.
 fn replace_name(text: &str, name: &str, by: &str) -> String {
     if name.is_empty() {

@@ -245,7 +245,10 @@ fn remedies(remedies: &[Remedy], explanation: &Explanation, out: &mut String, wi
     let title = if remedies.len() == 1 { "WHAT WOULD HELP" } else { "WHAT WOULD HELP, EACH BY ITSELF" };
     Paragraph::from(Span::new(title, style::TITLE)).render(out, width);
     for (i, remedy) in remedies.iter().enumerate() {
-        let change = format!("{}. {}: {}", i + 1, remedy.node, remedy.change);
+        // Many changes name their node themselves.
+        let named = fold::names(&remedy.change, &remedy.node);
+        let node = if named { String::new() } else { format!(" ({} would fit)", remedy.node) };
+        let change = format!("{}. {}{node}", i + 1, remedy.change);
         Paragraph::from(Span::plain(change)).indent(2).render(out, width);
         if let Some(patch) = &remedy.patch {
             faint(edit(patch)).indent(5).render(out, width);
