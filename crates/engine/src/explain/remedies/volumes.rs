@@ -180,7 +180,7 @@ fn allow_here(refused: &Refused<'_>, wanted: &Wanted, bench: &Bench<'_>) -> Opti
     let place: Vec<String> = here.iter().map(|(k, v)| format!("{k}={}", v.join(","))).collect();
     let words = format!("class {} may make volumes in {}, too (allowedTopologies)", class.name, place.join(" and "));
     let expressions: Vec<String> =
-        here.iter().map(|(k, v)| format!("{{\"key\":\"{k}\",\"values\":[\"{}\"]}}", v.join("\",\""))).collect();
+        here.iter().map(|(k, v)| format!("{{\"key\":{k:?},\"values\":{v:?}}}")).collect();
     let term = format!("{{\"matchLabelExpressions\":[{}]}}", expressions.join(","));
     let patch = edit(Kind::StorageClass, &class.name, "allowedTopologies[-]", Some(term));
     let change = Change::Set(vec![Object::Class(StorageClass { allowed_topologies, ..class.clone() })]);
