@@ -38,15 +38,16 @@ impl Cluster {
 
     /// The same with limits of one's own.
     pub fn read_within(sources: &[Source<'_>], limits: Limits) -> Result<Loaded, Vec<ManifestError>> {
-        let mut reader = Reader::default();
+        let mut reader = ClusterReader::default();
         for source in sources {
-            manifest::read(*source, limits, &mut reader);
+            reader.read(*source, limits);
         }
         reader.finish()
     }
 }
 
 /// An object on its way: most are converted at once and their decoded form is let go.
+#[allow(clippy::large_enum_variant, reason = "nearly all slots are the large variant; a box would only cost")]
 enum Slot {
     /// Converted.
     Done(Object),
@@ -56,8 +57,9 @@ enum Slot {
     Empty,
 }
 
+/// Reads a cluster source by source, so that no more than one has to be held.
 #[derive(Default)]
-struct Reader {
+pub struct ClusterReader {
     names: Interner,
     slots: Vec<Slot>,
     /// Where each object stands in `slots`, so that a later one replaces it.
@@ -83,7 +85,7 @@ fn error_at(place: Place, document: &Document, error: ConvertError) -> ManifestE
     ManifestError { place, object: describe(document), field: error.path, problem: error.problem }
 }
 
-impl Sink for Reader {
+impl Sink for ClusterReader {
     fn object(&mut self, read: Read) {
         let Read { place, mut document } = read;
         if document.meta().name.is_empty() && !self.make_up_name(&mut document) {
@@ -146,7 +148,17 @@ impl Sink for Reader {
     }
 }
 
-impl Reader {
+impl ClusterReader {
+    /// Reads one more source.
+    pub fn read(&mut self, source: Source<'_>, limits: Limits) {
+        manifest::read(source, limits, self);
+    }
+
+    /// Takes out the errors met so far, for those who would rather skip a broken object than stop.
+    pub fn take_errors(&mut self) -> Vec<ManifestError> {
+        std::mem::take(&mut self.errors)
+    }
+
     /// An object that only says what its name begins with gets the rest from where it stands in the input.
     fn make_up_name(&self, document: &mut Document) -> bool {
         let prefix = document.meta().generate_name.clone();
@@ -182,8 +194,9 @@ impl Reader {
         }
     }
 
-    /// Completes what waited, now that all of the input is known.
-    fn finish(mut self) -> Result<Loaded, Vec<ManifestError>> {
+    /// Completes what waited, now that all of the input is known. Either all of it was read, or every error is given
+    /// back.
+    pub fn finish(mut self) -> Result<Loaded, Vec<ManifestError>> {
         let mut completer = Completer::default();
         self.classes.values().for_each(|c| completer.default_class.see(c));
         self.priority_classes.values().for_each(|c| completer.priorities.see(c));

@@ -80,12 +80,12 @@ impl Catalog {
 
     /// A volume as the API server last showed it, whatever is assumed of it.
     pub fn observed_volume(&self, name: &str) -> Option<&Arc<Volume>> {
-        self.volumes.slab.by_name(name).map(|r| r.observed.as_ref().unwrap_or(&r.volume))
+        self.volumes.slab.by_name(name).map(|r| r.observed.as_ref().map_or(&r.volume, |o| &o.object))
     }
 
     /// A claim as the API server last showed it, whatever is assumed of it.
     pub fn observed_claim(&self, key: &ObjectKey) -> Option<&Arc<Claim>> {
-        self.volumes.claims.get(key).map(|r| r.observed.as_ref().unwrap_or(&r.claim))
+        self.volumes.claims.get(key).map(|r| r.observed.as_ref().map_or(&r.claim, |o| &o.object))
     }
 
     /// Whether a volume can be reached from a node; false where either is not known. The error is upstream's, of a disk
@@ -115,6 +115,11 @@ impl Catalog {
         Ok(())
     }
 
+    /// Whether every claim of a plan is bound by now: then there is nothing to write and nothing to wait for.
+    pub fn is_bound(&self, plan: &VolumePlan) -> bool {
+        self.volumes.is_bound(plan)
+    }
+
     /// Takes back an assumed placement, as far as no newer event did so already.
     pub fn forget(&mut self, pod: &ObjectKey, plan: &VolumePlan) {
         self.volumes.forget(plan);
@@ -133,10 +138,16 @@ impl Catalog {
         self.pods.get(pod).cloned()
     }
 
-    /// Gives back a pod that was set aside.
+    /// Gives back a pod that was set aside, also where its place is only assumed.
     pub fn put_back(&mut self, pod: &ObjectKey) {
-        if let Some(known) = self.pods.get(pod).cloned() {
-            self.seat(known);
+        let Some(known) = self.pods.get(pod).cloned() else { return };
+        match self.assumed.get(pod) {
+            Some(node) => {
+                let mut placed = (*known).clone();
+                placed.node = Some(node.clone());
+                self.seat(Arc::new(placed));
+            }
+            None => self.seat(known),
         }
     }
 
@@ -166,9 +177,7 @@ impl Catalog {
             Object::Volume(volume) => self.volumes.set_volume(Arc::new(volume)),
             Object::Claim(claim) => self.volumes.set_claim(Arc::new(claim)),
             Object::Class(class) => self.volumes.set_class(class),
-            Object::Driver(driver) => {
-                self.volumes.drivers.insert(driver.name.clone(), driver);
-            }
+            Object::Driver(driver) => self.volumes.set_driver(driver),
             Object::CsiNode(csi_node) => self.volumes.set_csi_node(csi_node),
             Object::Pool(pool) => self.volumes.set_pool(pool),
             Object::Attachment(attachment) => self.volumes.set_attachment(attachment),
@@ -208,9 +217,7 @@ impl Catalog {
             Kind::PersistentVolume => self.volumes.remove_volume(&key.name),
             Kind::PersistentVolumeClaim => self.volumes.remove_claim(key),
             Kind::StorageClass => self.volumes.remove_class(&key.name),
-            Kind::CsiDriver => {
-                self.volumes.drivers.remove(&key.name);
-            }
+            Kind::CsiDriver => self.volumes.remove_driver(&key.name),
             Kind::CsiNode => self.volumes.remove_csi_node(&key.name),
             Kind::CsiStorageCapacity => self.volumes.remove_pool(key),
             Kind::VolumeAttachment => self.volumes.remove_attachment(&key.name),

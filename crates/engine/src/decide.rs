@@ -95,15 +95,10 @@ impl Catalog {
         if let Some(rejection) = rejection(pod, &filters, &volumes) {
             return Err(rejection);
         }
-        let mut feasible = Vec::new();
-        let mut volume_scores = Vec::new();
-        for row in self.nodes.iter().filter(|row| filters.fits(row)) {
-            if let Some(suitability) = volumes.suitability(row.index()) {
-                feasible.push(row.index());
-                volume_scores.push(suitability.score);
-            }
-        }
-        let mut totals: Vec<i64> = volume_scores.iter().map(|s| s * Plugin::VolumeBinding.weight()).collect();
+        let survey = volumes.survey();
+        let fits = |(node, _): &(NodeIndex, i64)| self.nodes.get(*node).is_some_and(|row| filters.fits(row));
+        let (feasible, mut totals): (Vec<NodeIndex>, Vec<i64>) =
+            survey.fitting().filter(fits).map(|(node, score)| (node, score * Plugin::VolumeBinding.weight())).unzip();
         for (plugin, column) in NodeScores::compute(pod, &view, &feasible) {
             for (total, score) in totals.iter_mut().zip(column) {
                 *total += plugin.weight() * score;

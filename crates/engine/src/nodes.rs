@@ -5,12 +5,14 @@
 //! scratch out of the same objects.
 
 pub mod demand;
+mod groups;
 mod images;
 mod ports;
 mod row;
 #[cfg(test)]
 mod tests;
 
+pub use groups::{GroupCount, PodGroup};
 pub use ports::UsedPorts;
 pub use row::{NodeRow, PlacedPod};
 
@@ -46,6 +48,8 @@ pub struct NodeTable {
     pod_nodes: Map<ObjectKey, Name>,
     /// Pods whose node is not (or no longer) there, by the node's name.
     waiting: BTreeMap<Name, BTreeMap<ObjectKey, PlacedPod>>,
+    /// Pods of the rows by labels: makes counting those that a selector means cheap.
+    groups: groups::PodGroups,
     /// How many nodes have an image: makes image spread cheap.
     images: images::ImageSpread,
     /// Rows with a pod that has inter-pod (anti-)affinity: scoring looks at no others for them.
@@ -77,6 +81,7 @@ impl NodeTable {
         let name = node.name.clone();
         let mut row = NodeRow::new(index, node);
         for placed in self.waiting.remove(&name).unwrap_or_default().into_values() {
+            self.groups.add(placed.pod(), index);
             row.add(placed);
         }
         self.images.add(row.images());
@@ -97,6 +102,9 @@ impl NodeTable {
         self.with_anti_affinity.remove(&index);
         self.images.remove(row.images());
         let (node, pods) = row.into_parts();
+        for placed in &pods {
+            self.groups.remove(placed.pod(), index);
+        }
         if !pods.is_empty() {
             let pods = pods.into_iter().map(|p| (p.pod().key.clone(), p)).collect();
             self.waiting.insert(node.name, pods);
@@ -121,6 +129,7 @@ impl NodeTable {
         match self.by_name.get(&node) {
             Some(&index) => {
                 if let Some(row) = self.slots.get_mut(index.as_usize()).and_then(Option::as_mut) {
+                    self.groups.add(placed.pod(), index);
                     row.add(placed);
                 }
                 self.note_affinity(index);
@@ -137,6 +146,9 @@ impl NodeTable {
         if let Some(&index) = self.by_name.get(&node) {
             let row = self.slots.get_mut(index.as_usize())?.as_mut()?;
             let removed = row.remove(key);
+            if let Some(placed) = &removed {
+                self.groups.remove(placed.pod(), index);
+            }
             self.note_affinity(index);
             return removed.map(PlacedPod::into_pod);
         }
@@ -200,6 +212,11 @@ impl NodeTable {
     /// Rows that have a pod with required anti-affinity.
     pub fn with_anti_affinity(&self) -> impl Iterator<Item = &NodeRow> {
         self.with_anti_affinity.iter().filter_map(|&index| self.get(index))
+    }
+
+    /// The pods on rows, grouped by namespace and labels.
+    pub fn groups(&self) -> impl Iterator<Item = &PodGroup> {
+        self.groups.iter()
     }
 
     /// How many nodes have the image of this (full) name.

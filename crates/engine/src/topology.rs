@@ -229,6 +229,29 @@ impl Topologies {
         self.topologies[topology.0 as usize].of_node.get(node).copied().flatten()
     }
 
+    /// The segments of all nodes in a topology, by the nodes' indexes.
+    pub(crate) fn segments(&self, topology: TopologyId) -> &[Option<SegmentId>] {
+        &self.topologies[topology.0 as usize].of_node
+    }
+
+    /// Every place of a topology, empty ones too.
+    pub(crate) fn places(&self, topology: TopologyId) -> impl Iterator<Item = Place> {
+        (0..self.topologies[topology.0 as usize].segments.len() as u32).map(move |s| (topology, SegmentId(s)))
+    }
+
+    /// The node affinity that a reach was made of.
+    pub(crate) fn affinity(&self, reach: ReachId) -> Option<Arc<NodeSelector>> {
+        match &self.reaches[reach.0 as usize].selector {
+            Selector::Affinity(affinity) => Some(Arc::clone(affinity)),
+            _ => None,
+        }
+    }
+
+    /// Whether every node is within a reach, at a glance: its selector asks for no label.
+    pub(crate) fn is_everywhere(&self, reach: ReachId) -> bool {
+        self.reaches[reach.0 as usize].selector == Selector::Everywhere
+    }
+
     /// The topology in which a reach is decided.
     #[inline]
     pub(crate) fn topology_of(&self, reach: ReachId) -> TopologyId {

@@ -67,6 +67,7 @@ impl PersistentVolumeClaim {
             uid: Name::from(meta.uid.as_str()),
             version: meta.version(),
             class: names.share(class(meta, spec).unwrap_or_default()),
+            class_field: names.share(spec.storage_class_name.as_deref().unwrap_or_default()),
             request: spec.request().map_err(in_spec)?,
             access_modes: access_modes(&spec.access_modes).map_err(in_spec)?,
             mode: volume_mode(&spec.volume_mode).map_err(in_spec)?,

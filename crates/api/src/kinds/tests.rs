@@ -64,7 +64,7 @@ fn in_tree_disks_of_volumes() {
     assert_eq!(disk(json!({"gcePersistentDisk": {"pdName": "p"}})), InTreeDisk::GcePd { name: "p".into() });
     assert_eq!(
         disk(json!({"azureDisk": {"diskURI": "u", "diskName": "n", "kind": "Managed"}})),
-        InTreeDisk::AzureDisk { uri: "u".into(), managed: true }
+        InTreeDisk::AzureDisk { uri: "u".into(), kind: "Managed".into() }
     );
     assert_eq!(
         disk(json!({"azureFile": {"shareName": "s", "secretName": "t", "secretNamespace": null}})),
@@ -147,7 +147,7 @@ fn a_running_pod_and_what_its_status_reports() {
     assert_eq!(container.actual.as_ref().unwrap()["cpu"], gi("2"));
     let sidecar = &pod.demand.init_containers[0];
     assert!(sidecar.sidecar && sidecar.actual.is_none() && sidecar.allocated.is_some());
-    assert_eq!(pod.demand.status_pod_level, (None, None), "allocated counts only beside what is reported as had");
+    assert_eq!(pod.demand.status_pod_level, None, "allocated counts only beside what is reported as had");
     let ports: Vec<_> = pod.host_ports.iter().map(|p| (p.port, &*p.protocol, &*p.ip)).collect();
     assert_eq!(ports, [(1, "TCP", ""), (3, "UDP", "1.2.3.4")]);
 }

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::labels::Labels;
+use crate::labels::{Labels, Name};
 use crate::model::{Pod, PodTerm};
 use crate::nodes::NodeRow;
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::selector::SelectorError;
 use crate::view::ClusterView;
 
+use super::domains::Domain;
 use super::{DomainSums, IncomingTerm, existing_matches, incoming, readable};
 
 const NOT_NEAR: &str = "node(s) didn't match pod affinity rules";
@@ -39,32 +40,30 @@ impl<'p> InterPodAffinity<'p> {
             (_, _, problem) => return (Self::default(), problem),
         };
         let mut filter = Self { affinity, anti_affinity, ..Self::default() };
-        filter.meets_itself = filter.meets_affinity(pod);
+        filter.meets_itself = filter.meets_affinity(&pod.key.namespace, &pod.labels);
         filter.count_placed(cluster);
         filter.count_keeping_out(pod, cluster);
         (filter, None)
     }
 
-    /// Whether a pod meets all affinity terms at once.
-    fn meets_affinity(&self, pod: &Pod) -> bool {
-        !self.affinity.is_empty() && self.affinity.iter().all(|term| term.matches(pod))
+    /// Whether pods of this namespace with these labels meet all affinity terms at once.
+    fn meets_affinity(&self, namespace: &Name, labels: &Labels) -> bool {
+        !self.affinity.is_empty() && self.affinity.iter().all(|term| term.matches(namespace, labels))
     }
 
     fn count_placed(&mut self, cluster: &ClusterView<'_>) {
         if self.affinity.is_empty() && self.anti_affinity.is_empty() {
             return;
         }
-        for row in cluster.nodes.iter() {
-            for placed in row.pods() {
-                let pod = placed.pod();
-                if self.meets_affinity(pod) {
-                    for term in &self.affinity {
-                        self.near.add(row.node(), term.topology_key, 1, &pod.key);
-                    }
+        for group in cluster.nodes.groups() {
+            let (namespace, labels) = (group.namespace(), group.labels());
+            if self.meets_affinity(namespace, labels) {
+                for term in &self.affinity {
+                    self.near.add_group(cluster.nodes, group, term.topology_key, 1);
                 }
-                for term in self.anti_affinity.iter().filter(|term| term.matches(pod)) {
-                    self.apart.add(row.node(), term.topology_key, 1, &pod.key);
-                }
+            }
+            for term in self.anti_affinity.iter().filter(|term| term.matches(namespace, labels)) {
+                self.apart.add_group(cluster.nodes, group, term.topology_key, 1);
             }
         }
     }
@@ -76,7 +75,7 @@ impl<'p> InterPodAffinity<'p> {
             for owner in row.with_anti_affinity() {
                 for term in readable(&owner.required_anti_affinity) {
                     if existing_matches(term, owner, pod, namespace_labels) {
-                        self.keeping_out.add(row.node(), &term.topology_key, 1, &owner.key);
+                        self.keeping_out.add(row.node(), &term.topology_key, 1, || Some(owner.key.clone()));
                     }
                 }
             }
@@ -130,12 +129,12 @@ impl<'p> InterPodAffinity<'p> {
             };
             (Code::POD_AFFINITY, Status::UnschedulableAndUnresolvable, NOT_NEAR, detail)
         } else if let Some(term) = self.not_apart(row) {
-            let other = self.apart.of(node, term.topology_key).map(|d| d.witness.to_string()).unwrap_or_default();
+            let other = self.apart.of(node, term.topology_key).map(Domain::witness).unwrap_or_default();
             let detail = format!("pod {other} in {} is one that the pod must be apart from", place(term.topology_key));
             (Code::POD_ANTI_AFFINITY, Status::Unschedulable, NOT_APART, detail)
         } else {
             let key = self.kept_out(row)?;
-            let other = self.keeping_out.of(node, key).map(|d| d.witness.to_string()).unwrap_or_default();
+            let other = self.keeping_out.of(node, key).map(Domain::witness).unwrap_or_default();
             let detail = format!("pod {other} in {} must be apart from pods like this one", place(key));
             (Code::EXISTING_ANTI_AFFINITY, Status::Unschedulable, KEPT_OUT, detail)
         };

@@ -20,10 +20,10 @@ pub(crate) struct IncomingTerm<'p> {
 }
 
 impl IncomingTerm<'_> {
-    /// Whether the term means this pod.
-    pub(crate) fn matches(&self, pod: &Pod) -> bool {
-        (self.every_namespace || self.namespaces.contains(&pod.key.namespace))
-            && self.selector.is_some_and(|selector| selector.matches(&pod.labels))
+    /// Whether the term means pods of this namespace with these labels.
+    pub(crate) fn matches(&self, namespace: &Name, labels: &Labels) -> bool {
+        (self.every_namespace || self.namespaces.contains(namespace))
+            && self.selector.is_some_and(|selector| selector.matches(labels))
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::labels::{Labels, Name};
 use crate::model::{Node, Pod, SpreadConstraint, WorkloadKind};
-use crate::nodes::NodeRow;
+use crate::nodes::NodeTable;
 use crate::selector::{Requirement, SelectorError};
 use crate::view::ClusterView;
 
@@ -59,15 +59,23 @@ impl Constraint<'_> {
         self.counted.include(&pod.labels)
     }
 
-    /// How many pods of the namespace on this node count. A selector that selects everything counts none, and pods
-    /// that are being deleted do not count (UP-8).
-    pub(crate) fn count(&self, row: &NodeRow, namespace: &str) -> i64 {
+    /// How many pods of the namespace count on each node, by the rows' indices. A selector that selects everything
+    /// counts none, and pods that are being deleted do not count (UP-8).
+    pub(crate) fn count_by_node(&self, nodes: &NodeTable, namespace: &Name) -> Vec<i64> {
+        let mut counts = vec![0; nodes.capacity()];
         if self.counted.is_everything() {
-            return 0;
+            return counts;
         }
-        let pods = row.pods_in(namespace).iter().map(|placed| placed.pod());
-        let counted = pods.filter(|pod| !pod.deleting && self.counted.include(&pod.labels)).count();
-        i64::try_from(counted).unwrap_or(i64::MAX)
+        for group in nodes.groups().filter(|group| group.namespace() == namespace) {
+            if self.counted.include(group.labels()) {
+                for (index, count) in group.nodes() {
+                    if let Some(sum) = counts.get_mut(index.as_usize()) {
+                        *sum += i64::from(count.pods.saturating_sub(count.deleting));
+                    }
+                }
+            }
+        }
+        counts
     }
 
     /// Whether the node's pods count: it is one that the pod could go to, as far as the constraint's policies ask.

@@ -59,15 +59,17 @@ impl<'p> TopologySpread<'p> {
             return (Self::default(), None);
         }
         let required = RequiredNodes::of(pod);
-        let mut domains: Vec<Map<Name, i64>> = vec![Map::default(); constraints.len()];
-        for row in cluster.nodes.iter().filter(|row| has_all_keys(row.node(), &constraints)) {
-            for (constraint, domains) in constraints.iter().zip(&mut domains) {
+        let keyed: Vec<&NodeRow> = cluster.nodes.iter().filter(|row| has_all_keys(row.node(), &constraints)).collect();
+        let domains = constraints.iter().map(|constraint| {
+            let counts = constraint.count_by_node(cluster.nodes, &pod.key.namespace);
+            let mut domains: Map<Name, i64> = Map::default();
+            for row in keyed.iter().filter(|row| constraint.counts_on(row.node(), pod, &required)) {
                 let Some(value) = row.node().labels.get(&constraint.topology_key) else { continue };
-                if constraint.counts_on(row.node(), pod, &required) {
-                    *domains.entry(value.clone()).or_default() += constraint.count(row, &pod.key.namespace);
-                }
+                *domains.entry(value.clone()).or_default() += counts.get(row.index().as_usize()).unwrap_or(&0);
             }
-        }
+            domains
+        });
+        let domains: Vec<_> = domains.collect();
         let counted =
             constraints.into_iter().zip(domains).map(|(constraint, domains)| Counted::new(constraint, domains, pod));
         (Self { counted: counted.collect() }, None)

@@ -16,6 +16,8 @@ pub struct Claim {
     pub version: Version,
     /// The class name; the beta annotation wins over the field. Empty: no class.
     pub class: Name,
+    /// `spec.storageClassName` alone: upstream's score groups by the field and not by the annotation.
+    pub class_field: Name,
     /// `spec.resources.requests.storage`; `None` where missing, which asks for nothing.
     pub request: Option<Quantity>,
     /// `spec.accessModes`.

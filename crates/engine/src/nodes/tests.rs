@@ -26,7 +26,15 @@ fn state(table: &NodeTable) -> String {
     };
     let affine = names(table.with_affinity().collect());
     let anti = names(table.with_anti_affinity().collect());
-    format!("{rows:#?} {images:?} {affine:?} {anti:?}")
+    let mut groups: Vec<String> = Vec::new();
+    for group in table.groups() {
+        for (index, count) in group.nodes() {
+            let node = &table.get(index).unwrap().node().name;
+            groups.push(format!("{} {:?} {node} {count:?}", group.namespace(), group.labels()));
+        }
+    }
+    groups.sort();
+    format!("{rows:#?} {images:?} {affine:?} {anti:?} {groups:#?}")
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +65,8 @@ fn pod_of(p: usize, n: Option<usize>, shape: usize, ended: bool) -> Pod {
     let mut pod = placed(&format!("p{p}"), "", "web");
     pod.node = n.map(|n| format!("n{n}").into());
     pod.ended = ended;
+    pod.deleting = shape == 3;
+    pod.labels = labels(&[("app", ["web", "db", "web", "db"][shape])]);
     pod.demand.containers = vec![container(&[("cpu", "100m"), ("example.com/gpu", ["0", "1", "2", "3"][shape])])];
     if shape > 0 {
         pod.host_ports = vec![host_port("", 80), host_port("10.0.0.1", 80 + i32::try_from(shape).unwrap())];

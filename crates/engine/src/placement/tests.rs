@@ -41,6 +41,7 @@ fn claim(name: &str, class: &str, version: Version) -> Claim {
         uid: format!("uid-{name}").into(),
         version,
         class: class.into(),
+        class_field: class.into(),
         request: Some(Quantity::from_bytes(10)),
         access_modes: AccessModes::READ_WRITE_ONCE,
         mode: VolumeMode::Filesystem,

@@ -37,11 +37,9 @@ fn prefer(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) -> Option
     if terms.is_empty() {
         return Some(());
     }
-    for row in cluster.nodes.iter() {
-        for placed in row.pods() {
-            for (term, weight) in terms.iter().filter(|(term, _)| term.matches(placed.pod())) {
-                sums.add(row.node(), term.topology_key, *weight, &placed.pod().key);
-            }
+    for group in cluster.nodes.groups() {
+        for (term, weight) in terms.iter().filter(|(term, _)| term.matches(group.namespace(), group.labels())) {
+            sums.add_group(cluster.nodes, group, term.topology_key, *weight);
         }
     }
     Some(())
@@ -53,7 +51,7 @@ fn be_preferred(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) {
     let labels = cluster.namespace_labels(&pod.key.namespace).unwrap_or(&none);
     let mut weigh = |node: &Node, owner: &Pod, term: &PodTerm, weight: i64| {
         if existing_matches(term, owner, pod, labels) {
-            sums.add(node, &term.topology_key, weight, &owner.key);
+            sums.add(node, &term.topology_key, weight, || Some(owner.key.clone()));
         }
     };
     for row in cluster.nodes.with_affinity() {

@@ -20,9 +20,11 @@ pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow]) ->
     let scored = |row: &NodeRow| !own || has_all_keys(row.node(), &constraints);
     let candidates: Vec<&NodeRow> = rows.iter().copied().filter(|row| scored(row)).collect();
     let mut domains = domains_of(&candidates, &constraints);
-    count(pod, cluster, &constraints, &mut domains, scored);
+    let counts: Vec<Vec<i64>> =
+        constraints.iter().map(|c| c.count_by_node(cluster.nodes, &pod.key.namespace)).collect();
+    count(pod, cluster, &constraints, &counts, &mut domains, scored);
     let weights: Vec<f64> = constraints.iter().zip(&domains).map(|(c, d)| weight(c, d, candidates.len())).collect();
-    let raw = rows.iter().map(|row| scored(row).then(|| raw_score(row, pod, &constraints, &domains, &weights)));
+    let raw = rows.iter().map(|row| scored(row).then(|| raw_score(row, &constraints, &counts, &domains, &weights)));
     Some(normalised(&raw.collect::<Vec<_>>()))
 }
 
@@ -42,19 +44,24 @@ fn count(
     pod: &Pod,
     cluster: &ClusterView<'_>,
     constraints: &[Constraint<'_>],
+    counts: &[Vec<i64>],
     domains: &mut [Map<Name, i64>],
     scored: impl Fn(&NodeRow) -> bool,
 ) {
     let required = RequiredNodes::of(pod);
     for row in cluster.nodes.iter().filter(|row| scored(row)) {
-        for (constraint, domains) in constraints.iter().zip(domains.iter_mut()) {
+        for ((constraint, counts), domains) in constraints.iter().zip(counts).zip(domains.iter_mut()) {
             let value = row.node().labels.get(&constraint.topology_key).map_or("", |value| &**value);
             let Some(count) = domains.get_mut(value) else { continue };
             if constraint.counts_on(row.node(), pod, &required) {
-                *count += constraint.count(row, &pod.key.namespace);
+                *count += on_node(counts, row);
             }
         }
     }
+}
+
+fn on_node(counts: &[i64], row: &NodeRow) -> i64 {
+    counts.get(row.index().as_usize()).copied().unwrap_or(0)
 }
 
 /// Few large domains would drown out many small ones: counts are weighed by the number of domains.
@@ -65,16 +72,16 @@ fn weight(constraint: &Constraint<'_>, domains: &Map<Name, i64>, candidates: usi
 
 fn raw_score(
     row: &NodeRow,
-    pod: &Pod,
     constraints: &[Constraint<'_>],
+    counts: &[Vec<i64>],
     domains: &[Map<Name, i64>],
     weights: &[f64],
 ) -> i64 {
     let mut score = 0.0;
-    for ((constraint, domains), weight) in constraints.iter().zip(domains).zip(weights) {
+    for (((constraint, counts), domains), weight) in constraints.iter().zip(counts).zip(domains).zip(weights) {
         let Some(value) = row.node().labels.get(&constraint.topology_key) else { continue };
         let count = match constraint.is_per_node() {
-            true => constraint.count(row, &pod.key.namespace),
+            true => on_node(counts, row),
             false => domains.get(value).copied().unwrap_or(0),
         };
         score += count as f64 * weight + f64::from(constraint.max_skew.saturating_sub(1));

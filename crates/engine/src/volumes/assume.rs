@@ -7,6 +7,9 @@
 //!      │ └────────── forget ────────────────┘  │
 //!      └────── an event of a newer version ────┘   whatever it says, it wins
 //! ```
+//!
+//! Two pods may share a claim, so that a volume or claim is assumed by both. It is as observed again only when both
+//! placements are forgotten (upstream's is when the first is).
 
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use crate::labels::{Name, ObjectKey};
 use crate::model::{ClaimRef, Version};
 use crate::volumes::catalog::VolumeCatalog;
 use crate::volumes::plan::{ClaimPlan, Outcome, VolumePlan};
+use crate::volumes::slab::Observed;
 
 /// Why a plan could not be assumed. Nothing of it is then assumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,8 +49,17 @@ pub enum AssumeError {
 }
 
 impl VolumeCatalog {
-    /// Assumes a plan for a node, all of it or nothing.
+    /// Whether every claim of a plan is bound by now.
+    pub(crate) fn is_bound(&self, plan: &VolumePlan) -> bool {
+        plan.claims.iter().all(|c| self.claims.get(&c.claim).is_some_and(|r| r.claim.is_fully_bound()))
+    }
+
+    /// Assumes a plan for a node, all of it or nothing. Where all its claims were bound in the meantime there is nothing
+    /// left to assume, however old the plan.
     pub(crate) fn assume(&mut self, plan: &VolumePlan, node: &Name) -> Result<(), AssumeError> {
+        if self.is_bound(plan) {
+            return Ok(());
+        }
         for (done, claim) in plan.claims.iter().enumerate() {
             let result = match claim.outcome {
                 Outcome::Static => self.assume_static(claim),
@@ -79,10 +92,10 @@ impl VolumeCatalog {
             return Err(AssumeError::Taken { volume: name, claim: other.claim.clone() });
         }
         let wanted = ClaimRef { claim: plan.claim.clone(), uid };
-        if before == Some(&wanted) {
+        if before == Some(&wanted) && record.observed.is_none() {
             return Ok(());
         }
-        let observed = record.observed.clone().unwrap_or_else(|| Arc::clone(&record.volume));
+        let observed = one_more(record.observed.as_ref(), &record.volume);
         let mut assumed = (*record.volume).clone();
         assumed.claim_ref = Some(wanted);
         // A volume that a person reserved by name stays theirs: only a free one is marked as bound by us.
@@ -95,7 +108,7 @@ impl VolumeCatalog {
         let record = self.claims.get(&plan.claim);
         let record = record.ok_or_else(|| AssumeError::NotFound { key: plan.claim.to_string() })?;
         in_sync(&plan.claim.to_string(), record.claim.version, plan.version)?;
-        let observed = record.observed.clone().unwrap_or_else(|| Arc::clone(&record.claim));
+        let observed = one_more(record.observed.as_ref(), &record.claim);
         let mut assumed = (*record.claim).clone();
         assumed.selected_node = Some(node.clone());
         assumed.has_annotations = true;
@@ -109,19 +122,41 @@ impl VolumeCatalog {
                 Outcome::Static => {
                     let record = plan.volume.as_ref().and_then(|v| self.slab.by_name(v));
                     let assumed = record.filter(|r| r.volume.version == plan.volume_version);
-                    if let Some(observed) = assumed.and_then(|r| r.observed.clone()) {
-                        self.put_volume(observed, None);
+                    if let Some((record, observed)) = assumed.and_then(|r| Some((r, r.observed.clone()?))) {
+                        match one_less(observed) {
+                            Ok(observed) => self.put_volume(Arc::clone(&record.volume), Some(observed)),
+                            Err(object) => self.put_volume(object, None),
+                        }
                     }
                 }
                 Outcome::Provision => {
                     let record = self.claims.get(&plan.claim).filter(|r| r.claim.version == plan.version);
-                    if let Some(observed) = record.and_then(|r| r.observed.clone()) {
-                        self.put_claim(observed, None, false);
+                    if let Some((record, observed)) = record.and_then(|r| Some((r, r.observed.clone()?))) {
+                        match one_less(observed) {
+                            Ok(observed) => self.put_claim(Arc::clone(&record.claim), Some(observed), record.ours),
+                            Err(object) => self.put_claim(object, None, false),
+                        }
                     }
                 }
                 Outcome::Bound | Outcome::Unsatisfied => {}
             }
         }
+    }
+}
+
+/// What was observed of an object of which one more placement assumes something.
+fn one_more<T>(observed: Option<&Observed<T>>, object: &Arc<T>) -> Observed<T> {
+    match observed {
+        Some(observed) => Observed { holders: observed.holders.saturating_add(1), ..observed.clone() },
+        None => Observed { object: Arc::clone(object), holders: 1 },
+    }
+}
+
+/// What remains of it when one of them is forgotten; the object itself when none is left.
+fn one_less<T>(observed: Observed<T>) -> Result<Observed<T>, Arc<T>> {
+    match observed.holders {
+        0 | 1 => Err(observed.object),
+        holders => Ok(Observed { holders: holders - 1, ..observed }),
     }
 }
 

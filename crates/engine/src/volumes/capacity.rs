@@ -27,8 +27,10 @@ impl<'c> PodVolumes<'c> {
     /// Upstream's check: is there a pool that could make this volume, were it the pod's only one?
     pub(crate) fn room_alone(&self, claim: &DelayedClaim<'c>, node: usize) -> Room<'c> {
         let Some(pools) = claim.pools else { return Room::Unchecked };
-        let mut reachable = pools.0.into_iter().flat_map(|p| p.at(node, &self.catalog.topologies));
-        match reachable.find(|(key, pool)| self.limit(key, pool) >= Some(claim.bytes)) {
+        let reachable = pools.0.into_iter().flat_map(|p| p.at(node, &self.catalog.topologies));
+        let usable = reachable.filter(|(key, pool)| self.limit(key, pool) >= Some(claim.bytes));
+        // The first by key: reaches come in the order in which they were first heard of, which must not show.
+        match usable.min_by_key(|(key, _)| *key) {
             Some(found) => Room::Pool(found),
             None => Room::None,
         }
@@ -42,7 +44,9 @@ impl<'c> PodVolumes<'c> {
             if let (Some(_), Some(pools)) = (pool, claim.pools) {
                 let reachable = pools.0.into_iter().flat_map(|p| p.at(node, &self.catalog.topologies));
                 let usable = reachable.filter(|(key, pool)| self.limit(key, pool) >= Some(claim.bytes));
-                checked.push((*i, usable.collect()));
+                let mut usable: Vec<_> = usable.collect();
+                usable.sort_unstable_by_key(|(key, _)| *key);
+                checked.push((*i, usable));
             }
         }
         if checked.len() < 2 {

@@ -13,15 +13,15 @@ use crate::volumes::limits::Attached;
 use crate::volumes::migration;
 use crate::volumes::pools::Pools;
 use crate::volumes::shelf::Shelves;
-use crate::volumes::slab::{VolumeRecord, VolumeSlab, VolumeSlot};
+use crate::volumes::slab::{Observed, VolumeRecord, VolumeSlab, VolumeSlot};
 
 /// A claim, and what was assumed of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ClaimRecord {
     /// The claim as decisions see it.
     pub(crate) claim: Arc<Claim>,
-    /// The claim as the API server last showed it, while a choice is assumed.
-    pub(crate) observed: Option<Arc<Claim>>,
+    /// What was last observed of it, while a choice is assumed.
+    pub(crate) observed: Option<Observed<Claim>>,
     /// Whether this process chose its node: then its space stays promised until the pool's object shows it.
     pub(crate) ours: bool,
 }
@@ -52,12 +52,17 @@ pub(crate) struct VolumeCatalog {
     pub(crate) drivers: Map<Name, CsiDriver>,
     pub(crate) csi_nodes: Map<Name, CsiNode>,
     pub(crate) pools: Pools,
+    /// How many CSINodes have an attach limit, and how many drivers refuse nodes without them: with neither, attachments
+    /// need no look.
+    limiting_nodes: usize,
+    strict_drivers: usize,
     pub(crate) attachments: Map<Name, Attachment>,
     pub(crate) attachments_on: Map<Name, BTreeSet<Name>>,
     attachments_of: Map<Name, BTreeSet<Name>>,
     /// The placed pods that use a claim, plainly or through an ephemeral volume, with their nodes.
     pub(crate) users: Map<ObjectKey, Vec<ClaimUser>>,
-    /// The placed pods that have volumes, by node.
+    /// The placed pods that have volumes, by node, in order of their keys: which of them is named in an answer must not
+    /// depend on which came first.
     pub(crate) pods_on: Map<Name, Vec<Arc<Pod>>>,
     /// What is attached to each node, counted when first asked for after something changed there.
     pub(crate) attached: Vec<OnceLock<Attached>>,
@@ -101,6 +106,16 @@ impl VolumeCatalog {
         self.pools.reassign(&self.nodes, &self.topologies);
     }
 
+    /// A number above all nodes' indexes.
+    pub(crate) fn node_slots(&self) -> usize {
+        self.node_names.len()
+    }
+
+    /// Whether attach limits or missing drivers could refuse any node.
+    pub(crate) fn limits_attachments(&self) -> bool {
+        self.limiting_nodes > 0 || self.strict_drivers > 0
+    }
+
     /// The name of a node.
     pub(crate) fn node_name(&self, index: usize) -> &Name {
         &self.node_names[index]
@@ -112,9 +127,14 @@ impl VolumeCatalog {
     }
 
     /// Stores a volume with what was last observed of it, if that differs.
-    pub(super) fn put_volume(&mut self, volume: Arc<Volume>, observed: Option<Arc<Volume>>) {
+    pub(super) fn put_volume(&mut self, volume: Arc<Volume>, observed: Option<Observed<Volume>>) {
+        let mut volume = volume;
         let old = self.take_volume(&volume.name);
         let reach = self.topologies.acquire(affinity_selector(&volume));
+        // Volumes of one place share its selector: by the hundred thousand, their own copies are what takes the memory.
+        if let (Some(own), Some(shared)) = (Arc::get_mut(&mut volume), self.topologies.affinity(reach)) {
+            own.affinity = Some(shared);
+        }
         let migrated = self.migrated_reach(&volume);
         let record = VolumeRecord { volume, observed, reach, migrated };
         let slot = self.slab.insert(record);
@@ -216,7 +236,7 @@ impl VolumeCatalog {
     }
 
     /// Stores a claim with what was last observed of it, if that differs.
-    pub(super) fn put_claim(&mut self, claim: Arc<Claim>, observed: Option<Arc<Claim>>, ours: bool) {
+    pub(super) fn put_claim(&mut self, claim: Arc<Claim>, observed: Option<Observed<Claim>>, ours: bool) {
         let key = claim.key.clone();
         if let Some(old) = self.claims.get(&key) {
             let (class, volume) = (old.claim.class.clone(), old.claim.volume.clone());
@@ -292,14 +312,33 @@ impl VolumeCatalog {
     /// A CSINode came or changed.
     pub(crate) fn set_csi_node(&mut self, csi_node: CsiNode) {
         let node = csi_node.node.clone();
-        self.csi_nodes.insert(node.clone(), csi_node);
+        self.limiting_nodes += usize::from(has_limit(&csi_node));
+        if let Some(old) = self.csi_nodes.insert(node.clone(), csi_node) {
+            self.limiting_nodes -= usize::from(has_limit(&old));
+        }
         self.touch_node(&node);
     }
 
     /// A CSINode went.
     pub(crate) fn remove_csi_node(&mut self, name: &str) {
-        self.csi_nodes.remove(name);
-        self.touch_node(name);
+        if let Some(old) = self.csi_nodes.remove(name) {
+            self.limiting_nodes -= usize::from(has_limit(&old));
+            self.touch_node(name);
+        }
+    }
+
+    /// A driver came or changed.
+    pub(crate) fn set_driver(&mut self, driver: CsiDriver) {
+        self.remove_driver(&driver.name.clone());
+        self.strict_drivers += usize::from(driver.prevent_scheduling_if_missing);
+        self.drivers.insert(driver.name.clone(), driver);
+    }
+
+    /// A driver went.
+    pub(crate) fn remove_driver(&mut self, name: &str) {
+        if let Some(old) = self.drivers.remove(name) {
+            self.strict_drivers -= usize::from(old.prevent_scheduling_if_missing);
+        }
     }
 
     /// A pool came or changed.
@@ -351,7 +390,9 @@ impl VolumeCatalog {
             let user = ClaimUser { pod: pod.key.clone(), node: node.clone(), plain };
             self.users.entry(claim).or_default().push(user);
         }
-        self.pods_on.entry(node.clone()).or_default().push(pod);
+        let pods = self.pods_on.entry(node.clone()).or_default();
+        let at = pods.partition_point(|p| p.key < pod.key);
+        pods.insert(at, pod);
         self.touch_node(&node);
     }
 
@@ -407,6 +448,10 @@ impl VolumeCatalog {
             *slot = OnceLock::new();
         }
     }
+}
+
+fn has_limit(csi_node: &CsiNode) -> bool {
+    csi_node.drivers.iter().any(|d| d.attach_limit.is_some())
 }
 
 /// Whether a volume can be given to any claim that it fits.

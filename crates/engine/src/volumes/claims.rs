@@ -184,6 +184,7 @@ fn forecast(catalog: &VolumeCatalog, pod: &Pod, key: ObjectKey, template: &Claim
         key,
         uid: Name::default(),
         version: 0,
+        class_field: class.clone(),
         class,
         request: template.request,
         access_modes: template.access_modes,

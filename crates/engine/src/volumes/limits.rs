@@ -218,6 +218,9 @@ impl PodVolumes<'_> {
         if !wanted.applies {
             return None;
         }
+        if wanted.missing.is_none() && wanted.error.is_none() && !self.catalog.limits_attachments() {
+            return None;
+        }
         let csi_node = self.catalog.csi_nodes.get(self.catalog.node_name(node));
         if let Some((claim, text)) = &wanted.missing {
             return Some(LimitCause::ClaimMissing(claim.clone(), text.clone()));

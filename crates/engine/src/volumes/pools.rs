@@ -13,7 +13,7 @@ use crate::collections::Map;
 use crate::labels::{Name, ObjectKey};
 use crate::model::Pool;
 use crate::quantity::Quantity;
-use crate::topology::{ReachId, Topologies, TopologyId};
+use crate::topology::{Place, ReachId, Topologies, TopologyId};
 
 /// A pool and its reach.
 #[derive(Clone, Debug)]
@@ -54,9 +54,11 @@ const SETTLE_SECONDS: u64 = 120;
 /// The pools of one class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClassPools {
-    by_key: BTreeMap<ObjectKey, PoolRecord>,
+    pools: Vec<Option<PoolRecord>>,
+    free: Vec<u32>,
+    by_key: BTreeMap<ObjectKey, u32>,
     /// Makes a node's pools cheap to find; each list is in order of the keys.
-    by_reach: Map<ReachId, Vec<ObjectKey>>,
+    by_reach: Map<ReachId, SmallVec<[u32; 1]>>,
     /// The topologies of the reaches, with how many reaches each.
     topologies: SmallVec<[(TopologyId, u32); 1]>,
     promises: BTreeMap<ObjectKey, Promise>,
@@ -73,10 +75,30 @@ impl ClassPools {
         self.topologies
             .iter()
             .filter_map(move |(t, _)| topologies.segment_of(*t, node).map(|s| (*t, s)))
-            .flat_map(move |place| topologies.reaches_at(place))
-            .filter_map(|reach| self.by_reach.get(reach))
-            .flatten()
-            .filter_map(|key| self.by_key.get_key_value(key))
+            .flat_map(move |place| self.at_place(place, topologies))
+    }
+
+    /// The pools that can be reached from a segment, in order of their keys within each reach.
+    pub(crate) fn at_place<'a>(
+        &'a self,
+        place: Place,
+        topologies: &'a Topologies,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a PoolRecord)> {
+        let reaches = topologies.reaches_at(place).iter();
+        let slots = reaches.filter_map(|reach| self.by_reach.get(reach)).flatten();
+        slots.filter_map(|slot| self.get(*slot)).map(|record| (&record.pool.key, record))
+    }
+
+    /// The topology of all the pools' reaches, if they share one.
+    pub(crate) fn only_topology(&self) -> Option<TopologyId> {
+        match self.topologies.as_slice() {
+            [(topology, _)] => Some(*topology),
+            _ => None,
+        }
+    }
+
+    fn get(&self, slot: u32) -> Option<&PoolRecord> {
+        self.pools.get(slot as usize).and_then(Option::as_ref)
     }
 
     /// The space promised in each pool, leaving out the claims in `without`.
@@ -135,7 +157,8 @@ impl Pools {
 
     /// The pool with this key.
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<&PoolRecord> {
-        self.by_class.get(self.class_of.get(key)?)?.by_key.get(key)
+        let class = self.by_class.get(self.class_of.get(key)?)?;
+        class.get(*class.by_key.get(key)?)
     }
 
     /// Adds a pool; one of the same key must have been removed before.
@@ -149,6 +172,25 @@ impl Pools {
         let key = pool.key.clone();
         let class = self.by_class.entry(pool.class.clone()).or_default();
         self.class_of.insert(key.clone(), pool.class.clone());
+        // A newer object shows what was made before it: nothing has to be remembered for it any longer.
+        class.settling.retain(|_, s| s.pool != key);
+        let record = PoolRecord {
+            limit: pool.limit().map(|q: Quantity| q.value()),
+            capacity: pool.capacity.map(|q| q.value()),
+            reach,
+            pool,
+        };
+        let slot = match class.free.pop() {
+            Some(slot) => {
+                class.pools[slot as usize] = Some(record);
+                slot
+            }
+            None => {
+                class.pools.push(Some(record));
+                (class.pools.len() - 1) as u32
+            }
+        };
+        class.by_key.insert(key.clone(), slot);
         if let Some(reach) = reach {
             let list = class.by_reach.entry(reach).or_default();
             if list.is_empty() {
@@ -158,19 +200,11 @@ impl Pools {
                     None => class.topologies.push((topology, 1)),
                 }
             }
-            if let Err(at) = list.binary_search(&key) {
-                list.insert(at, key.clone());
-            }
+            let pools = &class.pools;
+            let key_of = |slot: &u32| pools[*slot as usize].as_ref().map(|r| &r.pool.key);
+            let at = list.partition_point(|other| key_of(other) < Some(&key));
+            list.insert(at, slot);
         }
-        // A newer object shows what was made before it: nothing has to be remembered for it any longer.
-        class.settling.retain(|_, s| s.pool != key);
-        let record = PoolRecord {
-            limit: pool.limit().map(|q: Quantity| q.value()),
-            capacity: pool.capacity.map(|q| q.value()),
-            reach,
-            pool,
-        };
-        class.by_key.insert(key, record);
         class.reassign(nodes, topologies);
     }
 
@@ -182,11 +216,13 @@ impl Pools {
         topologies: &Topologies,
     ) -> Option<PoolRecord> {
         let class = self.by_class.get_mut(&self.class_of.remove(key)?)?;
-        let record = class.by_key.remove(key)?;
+        let slot = class.by_key.remove(key)?;
+        let record = class.pools[slot as usize].take()?;
+        class.free.push(slot);
         if let Some(reach) = record.reach
             && let Some(list) = class.by_reach.get_mut(&reach)
         {
-            list.retain(|k| k != key);
+            list.retain(|s| *s != slot);
             if list.is_empty() {
                 class.by_reach.remove(&reach);
                 let topology = topologies.topology_of(reach);

@@ -103,7 +103,7 @@ fn conflict(catalog: &VolumeCatalog, pod: &Pod, node: usize) -> Option<(Name, Ob
 }
 
 /// Whether two pods on one node cannot both use these volumes.
-fn cannot_share(a: &PodVolumeSource, b: &PodVolumeSource) -> bool {
+pub(crate) fn cannot_share(a: &PodVolumeSource, b: &PodVolumeSource) -> bool {
     use PodVolumeSource::{Disk, Iscsi, Rbd};
     match (a, b) {
         (Disk { disk: a, read_only: a_ro }, Disk { disk: b, read_only: b_ro }) => match (a, b) {

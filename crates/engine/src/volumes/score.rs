@@ -3,8 +3,10 @@
 use smallvec::SmallVec;
 
 use crate::gates::Gate;
+use crate::labels::ObjectKey;
 use crate::volumes::binding::Judgement;
 use crate::volumes::pod::PodVolumes;
+use crate::volumes::pools::PoolRecord;
 
 /// A line through (utilization %, score 0–100) points, by which the share of space in use becomes a score.
 ///
@@ -44,11 +46,16 @@ impl Shape {
     }
 }
 
-fn utilization(requested: i64, capacity: i64) -> i64 {
+/// The share of `capacity` that `requested` uses, in percent, cut off; 100 where it does not fit.
+pub(crate) fn utilization(requested: i64, capacity: i64) -> i64 {
     if capacity <= 0 || requested > capacity {
         return 100;
     }
-    (i128::from(requested) * 100 / i128::from(capacity)) as i64
+    // Wide arithmetic is slow, and only numbers beyond 92 petabytes need it.
+    match requested.checked_mul(100) {
+        Some(hundredfold) => hundredfold / capacity,
+        None => (i128::from(requested) * 100 / i128::from(capacity)) as i64,
+    }
 }
 
 /// What closest-fit scoring gives a volume to be made where the driver does not say how much space it has: the middle of
@@ -73,7 +80,9 @@ impl PodVolumes<'_> {
                 let claim = &self.claims.delayed[*i];
                 // A pool that only says its largest volume has no capacity to score by (UP-2).
                 let Some((_, pool)) = pool else { continue };
-                let entry = entry_of(&mut classes, &claim.claim.class);
+                // Upstream reads the field here, and crashes where only the annotation is set.
+                let claim_class = Some(&claim.claim.class_field).filter(|c| !c.is_empty());
+                let entry = entry_of(&mut classes, claim_class.unwrap_or(&claim.claim.class));
                 entry.1 = entry.1.saturating_add(claim.bytes);
                 entry.2 = pool.capacity.unwrap_or(0);
             }
@@ -89,20 +98,41 @@ impl PodVolumes<'_> {
         rounded_mean(scores.sum(), classes.len())
     }
 
+    /// The score of a pod's only delayed claim bound to a volume that it would use to this percentage.
+    pub(crate) fn static_score(&self, closeness: i64) -> i64 {
+        if self.gates.on(Gate::ClosestFitScoring) { closeness_score(closeness) } else { self.shape.at(closeness) }
+    }
+
+    /// The score of a pod's only delayed claim made in this pool.
+    pub(crate) fn provision_score(&self, bytes: i64, pool: Option<(&ObjectKey, &PoolRecord)>) -> i64 {
+        if self.gates.on(Gate::ClosestFitScoring) {
+            self.space_score(bytes, pool)
+        } else {
+            pool.map_or(0, |(_, pool)| self.shape.of(bytes, pool.capacity.unwrap_or(0)))
+        }
+    }
+
+    fn space_score(&self, bytes: i64, pool: Option<(&ObjectKey, &PoolRecord)>) -> i64 {
+        let free = pool.and_then(|(key, pool)| self.free(key, pool));
+        free.map_or(UNKNOWN_SPACE, |free| self.shape.of(bytes, free) / 2)
+    }
+
     /// Ours: a static fit scores 50–100, the closer the better; a volume to be made scores 0–50 by the space left. The
     /// mean over the claims, so that static stands before dynamic and no node wins by wasting a large volume.
     fn closest_fit_score(&self, judgement: &Judgement<'_>) -> i64 {
-        let statics = judgement.statics.iter().map(|(i, fit)| {
-            let bytes = self.claims.delayed[*i].bytes;
-            50 + utilization(bytes, fit.bytes) / 2
-        });
-        let provisions = judgement.provisions.iter().map(|(i, pool)| {
-            let free = pool.and_then(|(key, pool)| self.free(key, pool));
-            free.map_or(UNKNOWN_SPACE, |free| self.shape.of(self.claims.delayed[*i].bytes, free) / 2)
-        });
+        let statics = judgement
+            .statics
+            .iter()
+            .map(|(i, fit)| closeness_score(utilization(self.claims.delayed[*i].bytes, fit.bytes)));
+        let provisions =
+            judgement.provisions.iter().map(|(i, pool)| self.space_score(self.claims.delayed[*i].bytes, *pool));
         let count = judgement.statics.len() + judgement.provisions.len();
         rounded_mean(statics.chain(provisions).sum(), count)
     }
+}
+
+fn closeness_score(closeness: i64) -> i64 {
+    50 + closeness / 2
 }
 
 fn entry_of<'a, 'b>(

@@ -18,6 +18,7 @@ use crate::model::{AccessModes, Claim, Volume, VolumeMode};
 use crate::quantity::Quantity;
 use crate::selector::LabelSelector;
 use crate::topology::{Place, ReachId, Topologies, TopologyId};
+use crate::volumes::score::utilization;
 use crate::volumes::slab::{VolumeSlab, VolumeSlot};
 
 /// How many sizes a shelf remembers. Each costs one entry per segment; an event corrects each of them.
@@ -64,9 +65,24 @@ impl Fit {
 #[derive(Clone, Debug)]
 pub(crate) struct FitColumn {
     request: Quantity,
+    request_bytes: i64,
     selector: Option<LabelSelector>,
-    by_topology: SmallVec<[(TopologyId, Vec<Option<Fit>>); 1]>,
+    by_topology: SmallVec<[TopologyColumn; 1]>,
 }
+
+/// The part of a fit column that one topology decides, by segment.
+#[derive(Clone, Debug)]
+pub(crate) struct TopologyColumn {
+    /// The topology.
+    pub(crate) topology: TopologyId,
+    fits: Vec<Option<Fit>>,
+    /// How much of the best fit the claim would use, in percent; [`NO_FIT`] where there is none. One byte per segment, so
+    /// that a look at all nodes stays in the nearest cache.
+    pub(crate) closeness: Vec<u8>,
+}
+
+/// The closeness of a segment without a fit.
+pub(crate) const NO_FIT: u8 = u8::MAX;
 
 impl FitColumn {
     fn accepts(&self, volume: &Volume) -> bool {
@@ -77,9 +93,9 @@ impl FitColumn {
     #[inline]
     pub(crate) fn at(&self, node: usize, topologies: &Topologies, slab: &VolumeSlab) -> Option<Fit> {
         let mut best: Option<Fit> = None;
-        for (topology, fits) in &self.by_topology {
-            let Some(segment) = topologies.segment_of(*topology, node) else { continue };
-            if let Some(fit) = fits.get(segment.index()).copied().flatten()
+        for column in &self.by_topology {
+            let Some(segment) = topologies.segment_of(column.topology, node) else { continue };
+            if let Some(fit) = column.fits.get(segment.index()).copied().flatten()
                 && best.is_none_or(|b| fit.beats(&b, slab))
             {
                 best = Some(fit);
@@ -89,26 +105,31 @@ impl FitColumn {
     }
 
     fn set(&mut self, place: Place, fit: Option<Fit>) {
-        let column = match self.by_topology.iter_mut().position(|(t, _)| *t == place.0) {
-            Some(at) => &mut self.by_topology[at].1,
+        let at = match self.by_topology.iter().position(|c| c.topology == place.0) {
+            Some(at) => at,
+            None if fit.is_none() => return,
             None => {
-                if fit.is_none() {
-                    return;
-                }
-                self.by_topology.push((place.0, Vec::new()));
-                let last = self.by_topology.len() - 1;
-                &mut self.by_topology[last].1
+                self.by_topology.push(TopologyColumn { topology: place.0, fits: Vec::new(), closeness: Vec::new() });
+                self.by_topology.len() - 1
             }
         };
-        if column.len() <= place.1.index() {
-            column.resize(place.1.index() + 1, None);
+        let (column, segment) = (&mut self.by_topology[at], place.1.index());
+        if column.fits.len() <= segment {
+            column.fits.resize(segment + 1, None);
+            column.closeness.resize(segment + 1, NO_FIT);
         }
-        column[place.1.index()] = fit;
+        column.fits[segment] = fit;
+        column.closeness[segment] = fit.map_or(NO_FIT, |f| utilization(self.request_bytes, f.bytes) as u8);
+    }
+
+    /// The columns by topology.
+    pub(crate) fn topologies(&self) -> &[TopologyColumn] {
+        &self.by_topology
     }
 
     fn get(&self, place: Place) -> Option<Fit> {
-        let (_, fits) = self.by_topology.iter().find(|(t, _)| *t == place.0)?;
-        fits.get(place.1.index()).copied().flatten()
+        let column = self.by_topology.iter().find(|c| c.topology == place.0)?;
+        column.fits.get(place.1.index()).copied().flatten()
     }
 }
 
@@ -152,7 +173,13 @@ impl Shelf {
             columns.push(Arc::clone(&column));
             return column;
         }
-        let column = Arc::new(self.make_column(request, selector.cloned(), topologies, slab));
+        // What fits a smaller request and is large enough for this one is its best fit too: only the rest is looked for.
+        let smaller = columns.iter().filter(|c| c.request < request && c.selector.as_ref() == selector);
+        let column = match smaller.max_by_key(|c| c.request) {
+            Some(nearest) => self.grow_column(nearest, request, topologies, slab),
+            None => self.make_column(request, selector.cloned(), topologies, slab),
+        };
+        let column = Arc::new(column);
         if columns.len() >= REMEMBERED_SIZES {
             columns.remove(0);
         }
@@ -167,16 +194,41 @@ impl Shelf {
         topologies: &Topologies,
         slab: &VolumeSlab,
     ) -> FitColumn {
-        let mut column = FitColumn { request, selector, by_topology: SmallVec::new() };
+        let mut column = FitColumn { request, request_bytes: request.value(), selector, by_topology: SmallVec::new() };
         // Pile by pile, not segment by segment: a pile of a zone is searched once, not once per node in it.
         for (reach, pile) in &self.piles {
-            let Some(fit) = first_fit(pile, &column, slab) else { continue };
+            let Some(fit) = first_fit(pile, column.request, column.selector.as_ref(), slab) else { continue };
             let topology = topologies.topology_of(*reach);
             for segment in topologies.segments_of(*reach) {
                 let place = (topology, *segment);
                 if column.get(place).is_none_or(|best| fit.beats(&best, slab)) {
                     column.set(place, Some(fit));
                 }
+            }
+        }
+        column
+    }
+
+    /// The column of a larger request, from that of a smaller one.
+    fn grow_column(
+        &self,
+        smaller: &FitColumn,
+        request: Quantity,
+        topologies: &Topologies,
+        slab: &VolumeSlab,
+    ) -> FitColumn {
+        let mut column = smaller.clone();
+        column.request = request;
+        column.request_bytes = request.value();
+        for at in 0..column.by_topology.len() {
+            for place in topologies.places(column.by_topology[at].topology) {
+                let Some(fit) = column.get(place) else { continue };
+                let fit = if fit.size >= request {
+                    Some(fit)
+                } else {
+                    best_at(&self.piles, &column, place, topologies, slab)
+                };
+                column.set(place, fit);
             }
         }
         column
@@ -218,6 +270,13 @@ impl Shelf {
         found.sort_by(|a, b| (a.size, slab.name(a.slot)).cmp(&(b.size, slab.name(b.slot))));
         found.truncate(limit);
         found
+    }
+
+    /// The closest fit for a claim anywhere at all: one look per pile.
+    pub(crate) fn smallest(&self, claim: &Claim, slab: &VolumeSlab) -> Option<Fit> {
+        let (request, selector) = (claim.requested(), claim.usable_selector());
+        let fits = self.piles.values().filter_map(|pile| first_fit(pile, request, selector, slab));
+        fits.reduce(|a, b| if b.beats(&a, slab) { b } else { a })
     }
 
     fn insert(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
@@ -274,9 +333,14 @@ impl Shelf {
     }
 }
 
-fn first_fit(pile: &BTreeMap<PileKey, VolumeSlot>, column: &FitColumn, slab: &VolumeSlab) -> Option<Fit> {
-    pile.range((column.request, None)..)
-        .find(|(_, slot)| column.selector.as_ref().is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
+fn first_fit(
+    pile: &BTreeMap<PileKey, VolumeSlot>,
+    request: Quantity,
+    selector: Option<&LabelSelector>,
+    slab: &VolumeSlab,
+) -> Option<Fit> {
+    pile.range((request, None)..)
+        .find(|(_, slot)| selector.is_none_or(|s| s.matches(&slab.volume(**slot).labels)))
         .map(|((size, _), slot)| Fit { size: *size, bytes: size.value(), slot: *slot })
 }
 
@@ -290,7 +354,7 @@ fn best_at(
     topologies
         .reaches_at(place)
         .iter()
-        .filter_map(|reach| first_fit(piles.get(reach)?, column, slab))
+        .filter_map(|reach| first_fit(piles.get(reach)?, column.request, column.selector.as_ref(), slab))
         .reduce(|a, b| if b.beats(&a, slab) { b } else { a })
 }
 

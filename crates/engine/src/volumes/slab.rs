@@ -11,13 +11,29 @@ use crate::topology::ReachId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct VolumeSlot(u32);
 
+/// An object as the API server last showed it, kept while choices are assumed of it.
+#[derive(Debug)]
+pub(crate) struct Observed<T> {
+    /// The object.
+    pub(crate) object: Arc<T>,
+    /// How many placements assume something of it: two pods may share a claim, and the object is as observed again only
+    /// when neither placement stands.
+    pub(crate) holders: u32,
+}
+
+impl<T> Clone for Observed<T> {
+    fn clone(&self) -> Self {
+        Self { object: Arc::clone(&self.object), holders: self.holders }
+    }
+}
+
 /// A volume and what was worked out when it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct VolumeRecord {
     /// The volume as decisions see it: with the assumed claim, while a choice is assumed.
     pub(crate) volume: Arc<Volume>,
-    /// The volume as the API server last showed it, while a choice is assumed.
-    pub(crate) observed: Option<Arc<Volume>>,
+    /// What was last observed of it, while a choice is assumed.
+    pub(crate) observed: Option<Observed<Volume>>,
     /// From where it can be reached.
     pub(crate) reach: ReachId,
     /// From where it can be reached once its in-tree plugin is migrated; the error is upstream's.

@@ -36,7 +36,8 @@ impl ZoneConstraint {
         Ok(constraints)
     }
 
-    fn of_volume(volume: &crate::model::Volume) -> impl Iterator<Item = Self> {
+    /// The constraints of one volume.
+    pub(crate) fn of_volume(volume: &crate::model::Volume) -> impl Iterator<Item = Self> {
         KEYS.into_iter().filter_map(|key| {
             let values: Vec<Name> = volume.labels.get(key)?.split(ZONE_SEPARATOR).map(|v| v.trim().into()).collect();
             // A list with a hole in it says nothing that could be relied on.
