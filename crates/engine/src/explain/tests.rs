@@ -29,6 +29,7 @@ fn claim(claim: &str, class: &str, size: &str) -> Claim {
         uid: name(claim),
         version: 1,
         class: name(class),
+        class_field: name(class),
         request: Some(size.parse().unwrap()),
         access_modes: AccessModes::READ_WRITE_ONCE,
         mode: VolumeMode::Filesystem,
@@ -137,7 +138,10 @@ fn explaining_leaves_assumptions_as_they_were() {
     assert_eq!(explained.decision.nodes[0].refusals[0].code, Code::NOT_ENOUGH_STORAGE);
     assert_eq!(explained.nodes[0].refusals, [Some(Gate::PromisedCapacity)]);
     assert_eq!(explained.remedies[0].change, "2Gi more free space for class fast");
-    assert_eq!((format!("{:?}", catalog.nodes()), format!("{:?}", catalog.volumes.pools)), (table.clone(), pools.clone()));
+    assert_eq!(
+        (format!("{:?}", catalog.nodes()), format!("{:?}", catalog.volumes.pools)),
+        (table.clone(), pools.clone())
+    );
     // The pod whose placement is assumed can be explained as well.
     assert!(catalog.explain(&key("p"), Gates::all()).is_some());
     assert_eq!((format!("{:?}", catalog.nodes()), format!("{:?}", catalog.volumes.pools)), (table, pools));
