@@ -194,12 +194,10 @@ fn becomes(claim: &Claim, would_be: &str) -> Span {
 
 /// What the claim at this place of the plan could become over all nodes: a line for each outcome.
 fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
-    let mut outcomes: BTreeMap<(&str, Option<&str>), (&Claim, Vec<&Node>)> = BTreeMap::new();
+    let mut outcomes: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
     for node in nodes {
         if let Some(claim) = node.claims.get(index) {
-            // Which volume it would be does not matter much where none of the nodes fits.
-            let volume = claim.volume.as_deref().filter(|_| claim.outcome == "bound");
-            outcomes.entry((claim.outcome, volume)).or_insert((claim, Vec::new())).1.push(node);
+            outcomes.entry(claim.outcome).or_default().push(node);
         }
     }
     let place = |found: &[&Node]| match found {
@@ -207,9 +205,10 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
         found if found.len() == nodes.len() => format!("on any of {} nodes", nodes.len()),
         found => format!("on {} of {} nodes", found.len(), nodes.len()),
     };
-    let line = |(claim, found): &(&Claim, Vec<&Node>)| {
+    let line = |found: &Vec<&Node>| {
+        let claim = found.first()?.claims.get(index)?;
         if claim.outcome == "bound" {
-            return becomes(claim, "").into();
+            return Some(becomes(claim, "").into());
         }
         let volumes: BTreeSet<_> = found.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
         let mut spans = vec![match volumes.len() {
@@ -219,9 +218,9 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
         spans.push(Span::plain(place(found)));
         let codes = codes_about(found, claim);
         spans.extend((!codes.is_empty()).then(|| Span::new(format!("({codes})"), style::CODE)));
-        Paragraph::new(spans)
+        Some(Paragraph::new(spans))
     };
-    outcomes.values().map(line).collect()
+    outcomes.values().filter_map(line).collect()
 }
 
 /// The codes of the verdicts that name a claim.
