@@ -16,6 +16,7 @@ use crate::volumes::{AssumeError, VolumeCatalog, VolumePlan};
 
 /// A change of the cluster.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every event is the large one, and none is kept")]
 pub enum Event {
     /// An object came or changed.
     Set(Object),
