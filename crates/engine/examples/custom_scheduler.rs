@@ -101,7 +101,8 @@ fn pretend_to_bind(catalog: &mut Catalog, claims: &[ObjectKey]) {
 }
 
 fn node(name: &str) -> Node {
-    let mut node = Node { name: name.into(), version: 1, labels: [(HOST, name)].into_iter().collect(), ..Node::default() };
+    let mut node =
+        Node { name: name.into(), version: 1, labels: [(HOST, name)].into_iter().collect(), ..Node::default() };
     node.allocatable.pods = 110;
     node
 }

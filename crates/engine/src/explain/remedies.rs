@@ -38,12 +38,11 @@ enum Invasiveness {
     Deselect,
     Restore,
     Space,
-    NewVolume,
     AllowedTopology,
+    NewVolume,
     Attaching,
     Label,
     Taint,
-    Toleration,
     Spread,
     Free,
     Lower,
@@ -121,8 +120,7 @@ pub(super) fn find(catalog: &Catalog, pod: &Pod, gates: Gates, decision: &Decisi
     });
     let mut remedies: Vec<Remedy> = Vec::new();
     for Proposal { node, words, patch, change, .. } in proposals {
-        // One change that helps several nodes is told once, for the first of them.
-        if remedies.iter().any(|r| r.change == words && r.patch == patch) {
+        if remedies.iter().any(|r| r.change == words || is_same_edit(r.patch.as_ref(), patch.as_ref())) {
             continue;
         }
         if let Some(node) = bench.prove(&change, node.as_ref()) {
@@ -133,4 +131,12 @@ pub(super) fn find(catalog: &Catalog, pod: &Pod, gates: Gates, decision: &Decisi
         }
     }
     remedies
+}
+
+/// Whether two patches edit the same field: one change that helps several nodes is told once, for the first of them, and of
+/// several values for one field the nearest. Entries added to a list are different changes.
+fn is_same_edit(a: Option<&Patch>, b: Option<&Patch>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return false };
+    let target = |p: &Patch| (p.kind, p.namespace.clone(), p.name.clone(), p.field.clone());
+    target(a) == target(b) && (a.value == b.value || !a.field.ends_with("[-]"))
 }

@@ -78,7 +78,7 @@ fn too_near(pod: &Pod, row: &NodeRow, bench: &Bench<'_>) -> BTreeSet<(ObjectKey,
         let near = |key: &str| labels.get(key).is_some() && labels.get(key) == other.node().labels.get(key);
         let place = &other.node().name;
         for term in terms.iter().filter(|t| near(t.topology_key)) {
-            let meant = other.pods().iter().map(|p| p.pod()).filter(|p| term.matches(p));
+            let meant = other.pods().iter().map(|p| p.pod()).filter(|p| term.matches(&p.key.namespace, &p.labels));
             found.extend(meant.map(|p| (p.key.clone(), place.clone())));
         }
         for owner in other.with_anti_affinity() {

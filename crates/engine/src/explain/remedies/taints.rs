@@ -67,10 +67,10 @@ fn tolerate(refused: &Refused<'_>, taints: &[&Taint]) -> Option<Proposal> {
     let (operator, value) = if same_value { ("Equal", first.value.clone()) } else { ("Exists", Name::default()) };
     let toleration = Toleration { key: first.key.clone(), operator: operator.into(), value, effect };
     let (mut what, mut json) =
-        (first.key.to_string(), format!("{{\"key\":\"{}\",\"operator\":\"{operator}\"", first.key));
+        (first.key.to_string(), format!("{{\"key\":{:?},\"operator\":\"{operator}\"", first.key));
     if same_value && !first.value.is_empty() {
         what.push_str(&format!("={}", first.value));
-        json.push_str(&format!(",\"value\":\"{}\"", first.value));
+        json.push_str(&format!(",\"value\":{:?}", first.value));
     }
     if let Some(effect) = effect {
         what.push_str(&format!(":{effect:?}"));
@@ -81,5 +81,5 @@ fn tolerate(refused: &Refused<'_>, taints: &[&Taint]) -> Option<Proposal> {
     pod.tolerations.push(toleration);
     let words = format!("pod {} tolerates {what}", refused.pod.key);
     let patch = edit_pod(refused.pod, "spec.tolerations[-]", Some(json));
-    Some(refused.proposal(Invasiveness::Toleration, 0, words, Change::Judge(Box::new(pod))).with_patch(patch))
+    Some(refused.proposal(Invasiveness::Taint, 0, words, Change::Judge(Box::new(pod))).with_patch(patch))
 }

@@ -89,6 +89,7 @@ impl Wanted {
             uid: Name::default(),
             version: 0,
             class: self.class.clone(),
+            class_field: self.class.clone(),
             request: self.request,
             access_modes: self.access_modes,
             mode: self.mode,
@@ -179,8 +180,7 @@ fn allow_here(refused: &Refused<'_>, wanted: &Wanted, bench: &Bench<'_>) -> Opti
     let allowed_topologies = AllowedTopologies::compile(&terms);
     let place: Vec<String> = here.iter().map(|(k, v)| format!("{k}={}", v.join(","))).collect();
     let words = format!("class {} may make volumes in {}, too (allowedTopologies)", class.name, place.join(" and "));
-    let expressions: Vec<String> =
-        here.iter().map(|(k, v)| format!("{{\"key\":\"{k}\",\"values\":[\"{}\"]}}", v.join("\",\""))).collect();
+    let expressions: Vec<String> = here.iter().map(|(k, v)| format!("{{\"key\":{k:?},\"values\":{v:?}}}")).collect();
     let term = format!("{{\"matchLabelExpressions\":[{}]}}", expressions.join(","));
     let patch = edit(Kind::StorageClass, &class.name, "allowedTopologies[-]", Some(term));
     let change = Change::Set(vec![Object::Class(StorageClass { allowed_topologies, ..class.clone() })]);

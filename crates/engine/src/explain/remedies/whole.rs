@@ -73,6 +73,7 @@ fn claim_of_class(key: &ObjectKey, class: &Name) -> Claim {
         uid: Name::default(),
         version: 0,
         class: class.clone(),
+        class_field: class.clone(),
         request: None,
         access_modes: AccessModes::READ_WRITE_ONCE,
         mode: VolumeMode::default(),
