@@ -9,18 +9,34 @@ pub struct Failure {
     problems: Vec<String>,
     /// What to do about it.
     help: Option<String>,
-    broken_pipe: bool,
+    nature: Nature,
+}
+
+/// What the process's end depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nature {
+    /// Bad input, an API that cannot be reached.
+    Error,
+    /// The command line makes no sense.
+    Usage,
+    /// The reader of our output went away, as `head` does: nobody is left to be told.
+    BrokenPipe,
 }
 
 impl Failure {
     /// A single problem.
     pub fn new(problem: impl Into<String>) -> Self {
-        Self { problems: vec![problem.into()], help: None, broken_pipe: false }
+        Self::all(vec![problem.into()])
     }
 
     /// Several problems of one input.
     pub fn all(problems: Vec<String>) -> Self {
-        Self { problems, help: None, broken_pipe: false }
+        Self { problems, help: None, nature: Nature::Error }
+    }
+
+    /// A command line that makes no sense.
+    pub fn usage(problem: impl Into<String>) -> Self {
+        Self { nature: Nature::Usage, ..Self::new(problem) }
     }
 
     /// The same with what to do.
@@ -40,15 +56,20 @@ impl Failure {
         self.help.as_deref()
     }
 
-    /// Whether the reader of our output went away, as `head` does: nobody is left to be told.
-    pub fn is_broken_pipe(&self) -> bool {
-        self.broken_pipe
+    /// The exit code; `None` where the failure is none of the user's business.
+    pub fn exit_code(&self) -> Option<u8> {
+        match self.nature {
+            Nature::Error => Some(1),
+            Nature::Usage => Some(2),
+            Nature::BrokenPipe => None,
+        }
     }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
-        Self { broken_pipe, ..Self::new(format!("the output cannot be written: {error}")) }
+        let gone = error.kind() == io::ErrorKind::BrokenPipe;
+        let nature = if gone { Nature::BrokenPipe } else { Nature::Error };
+        Self { nature, ..Self::new(format!("the output cannot be written: {error}")) }
     }
 }

@@ -28,11 +28,13 @@ fn main() -> ExitCode {
     match run(&cli, &mut printer) {
         Ok(Found::Placeable) => ExitCode::SUCCESS,
         Ok(Found::Unplaceable) => ExitCode::from(3),
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(failure) => {
-            printer.failure(&failure);
-            ExitCode::from(1)
-        }
+        Err(failure) => match failure.exit_code() {
+            Some(code) => {
+                printer.failure(&failure);
+                ExitCode::from(code)
+            }
+            None => ExitCode::SUCCESS,
+        },
     }
 }
 

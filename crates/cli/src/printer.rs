@@ -30,8 +30,13 @@ impl Printer {
         Self { out: anstream::stdout(), err: anstream::stderr(), output }
     }
 
+    /// Whether the result is for a person.
+    pub fn is_table(&self) -> bool {
+        self.output == Output::Table
+    }
+
     /// How wide a line of stdout may be.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         let size = terminal_size::terminal_size_of(std::io::stdout());
         size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(MIN_WIDTH))
     }

@@ -1,5 +1,7 @@
 //! `plimsoll explain` as its users meet it. The cases are the transcripts in `tests/explain`; `UPDATE=1` accepts.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
@@ -54,7 +56,7 @@ fn hundreds_of_nodes_fold() {
     for i in 1..=300 {
         let spec = if i % 100 == 0 { "taints: [{key: special, effect: NoSchedule}]" } else { "" };
         let cpu = if (151..=170).contains(&i) { format!("{i}m") } else { "500m".to_owned() };
-        let cpu = if i == 7 || i >= 295 && i < 300 { "2".to_owned() } else { cpu };
+        let cpu = if i == 7 || (295..300).contains(&i) { "2".to_owned() } else { cpu };
         writeln!(
             text,
             "---\n{{apiVersion: v1, kind: Node, metadata: {{name: node-{i}}}, spec: {{{spec}}}, \
@@ -72,6 +74,32 @@ fn hundreds_of_nodes_fold() {
         out.push('\n');
     }
     check_file(&cases().join("folding.txt"), &out);
+}
+
+/// The examples of the page about this command are what it prints.
+#[test]
+fn the_page_is_true() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explain.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let mut out = String::new();
+    let mut example: Option<String> = None;
+    for line in text.split_inclusive('\n') {
+        match (&mut example, line.trim_end()) {
+            (None, "```console") => {
+                out.push_str(line);
+                example = Some(String::new());
+            }
+            (Some(transcript), "```") => {
+                out.push_str(&replay(transcript));
+                out.push_str(line);
+                example = None;
+            }
+            (Some(transcript), _) => transcript.push_str(line),
+            (None, _) => out.push_str(line),
+        }
+    }
+    assert!(out.matches("$ plimsoll ").count() >= 5);
+    check_file(&page, &out);
 }
 
 /// YAML is the same data as JSON.

@@ -1,5 +1,7 @@
 //! Live clusters: a small API server on loopback that lists the objects of a dump, page by page.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 

@@ -3,6 +3,8 @@
 //! The engine's own tests compare every cluster; here a part of them goes the whole way, from a dump on disk to the
 //! JSON that scripts read. `PARITY=all` takes all.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 

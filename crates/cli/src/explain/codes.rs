@@ -55,12 +55,12 @@ pub fn explain_all(printer: &mut Printer) -> Result<Found, Failure> {
 fn unknown(text: &str, number: Option<u16>) -> Failure {
     /// Enough to spot a slip of one digit.
     const SUGGESTED: usize = 3;
-    let far = u16::MAX;
+    let failure = Failure::new(format!("there is no code {}", text.to_ascii_uppercase()));
+    let Some(number) = number else { return failure.help("`plimsoll explain --codes` lists all codes") };
     let mut near: Vec<&CodeInfo> = Code::ALL.iter().collect();
-    near.sort_by_key(|info| (number.map_or(far, |n| info.code.0.abs_diff(n)), info.code));
+    near.sort_by_key(|info| (info.code.0.abs_diff(number), info.code));
     let near: Vec<String> = near.iter().take(SUGGESTED).map(|info| format!("{} ({})", info.code, info.title)).collect();
-    Failure::new(format!("there is no code {}", text.to_ascii_uppercase()))
-        .help(format!("near it are {}; `plimsoll explain --codes` lists all", near.join(", ")))
+    failure.help(format!("near it are {}; `plimsoll explain --codes` lists all", near.join(", ")))
 }
 
 fn table(code: &Meaning, width: usize) -> String {

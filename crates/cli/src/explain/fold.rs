@@ -110,6 +110,11 @@ fn nameless(node: &Node) -> Vec<Verdict> {
     node.verdicts.iter().map(strip).collect()
 }
 
+/// Whether a text names this node.
+pub fn names(text: &str, node: &str) -> bool {
+    replace_name(text, node, THE_NODE) != text
+}
+
 /// Replaces `name` where it stands by itself: `n1` is no part of `n10`, `n1-a` or `n1.example`.
 fn replace_name(text: &str, name: &str, by: &str) -> String {
     if name.is_empty() {
@@ -129,8 +134,14 @@ fn replace_name(text: &str, name: &str, by: &str) -> String {
             Some(c) => !in_name(c) && c != '/',
             None => true,
         };
-        out.push_str(before);
-        out.push_str(if begins && ends { by } else { name });
+        if begins && ends {
+            // "node n1" is one expression.
+            out.push_str(before.strip_suffix("node ").unwrap_or(before));
+            out.push_str(by);
+        } else {
+            out.push_str(before);
+            out.push_str(name);
+        }
         rest = after;
     }
     out.push_str(rest);
@@ -177,6 +188,7 @@ mod tests {
         let check = |text: &str, expected: &str| assert_eq!(replace_name(text, "n1", "X"), expected);
         check("from n1 is", "from X is");
         check("n1", "X");
+        check("node n1 has", "X has");
         check("at n1.", "at X.");
         check("n10 n1-a a-n1 n1.example x/n1", "n10 n1-a a-n1 n1.example x/n1");
         check("n1n1 n1", "n1n1 X");

@@ -6,7 +6,7 @@ use plimsoll_engine::gates::Gate;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::reason::Refusal;
 use plimsoll_engine::volumes::{ClaimPlan, Outcome};
-use plimsoll_engine::{self as engine, NodeDecision, NodeDeviations};
+use plimsoll_engine::{self as engine, Decision, NodeDecision, NodeDeviations};
 use serde::Serialize;
 
 /// The version of everything we write.
@@ -147,21 +147,33 @@ impl ExplanationList {
 impl Explanation {
     /// What the engine says about a pod, in a cluster of so many nodes.
     pub fn new(pod: &ObjectKey, from: &engine::Explanation, node_count: usize) -> Self {
-        let decision = &from.decision;
-        let schedulable = decision.chosen.is_some();
         let deviation = from.rejection_deviation.map(Gate::name);
-        let nodes = decision.nodes.iter().enumerate().map(|(i, node)| Node::new(node, from.nodes.get(i)));
+        let nodes = from.decision.nodes.iter().enumerate().map(|(i, node)| Node::new(node, from.nodes.get(i)));
+        let mut explanation = Self::brief(pod, &from.decision, node_count);
+        explanation.nodes = nodes.collect();
+        match &mut explanation.rejection {
+            Some(rejection) => rejection.deviation = deviation,
+            None => explanation.deviation = deviation,
+        }
+        if !explanation.schedulable {
+            explanation.remedies = Some(from.remedies.iter().map(Remedy::new).collect());
+        }
+        explanation
+    }
+
+    /// The answer by itself, without nodes, differences and remedies.
+    pub fn brief(pod: &ObjectKey, decision: &Decision, node_count: usize) -> Self {
         Self {
             api_version: API_VERSION,
             kind: "Explanation",
             pod: PodName { namespace: pod.namespace.to_string(), name: pod.name.to_string() },
-            schedulable,
+            schedulable: decision.chosen.is_some(),
             chosen_node: decision.chosen.as_deref().map(str::to_owned),
-            rejection: decision.rejection.as_ref().map(|r| Verdict::new(r, deviation)),
-            deviation: deviation.filter(|_| decision.rejection.is_none()),
+            rejection: decision.rejection.as_ref().map(|r| Verdict::new(r, None)),
+            deviation: None,
             summary: decision.summary(node_count),
-            nodes: nodes.collect(),
-            remedies: (!schedulable).then(|| from.remedies.iter().map(Remedy::new).collect()),
+            nodes: Vec::new(),
+            remedies: None,
         }
     }
 }

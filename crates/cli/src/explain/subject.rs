@@ -29,7 +29,7 @@ impl Subject {
                 _ => Self::pod(word, namespace),
             },
             [kind, name] if is_pod_word(kind) => Self::pod(name, namespace),
-            [kind, name, ..] => Err(Failure::new(format!("cannot explain {kind} {name}: only pods are placed"))
+            [kind, name, ..] => Err(Failure::usage(format!("cannot explain {kind} {name}: only pods are placed"))
                 .help("write the pod as NAME, NAMESPACE/NAME, pod NAME or pod/NAME")),
         }
     }
@@ -41,12 +41,12 @@ impl Subject {
             None => (None, text),
         };
         if name.is_empty() || name.contains('/') || own.is_some_and(str::is_empty) {
-            return Err(Failure::new(format!("{text:?} does not name a pod")).help(help));
+            return Err(Failure::usage(format!("{text:?} does not name a pod")).help(help));
         }
         if let (Some(own), Some(asked)) = (own, namespace)
             && own != asked
         {
-            return Err(Failure::new(format!("{text} is in namespace {own}, but --namespace says {asked}"))
+            return Err(Failure::usage(format!("{text} is in namespace {own}, but --namespace says {asked}"))
                 .help("leave one of them out"));
         }
         Ok(Self::Pod { namespace: own.or(namespace).map(str::to_owned), name: name.to_owned() })

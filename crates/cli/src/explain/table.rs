@@ -113,7 +113,7 @@ fn why_chosen(nodes: &[Node], chosen: &Group<'_>) -> &'static str {
     match nodes.iter().filter(|n| n.feasible).count() {
         1 => "chosen: the only one that fits",
         _ if nodes.iter().filter(|n| n.feasible && n.score == score).count() > 1 => {
-            "chosen: the first by name of those with the highest score"
+            "chosen: the highest score, first by name"
         }
         _ => "chosen: the highest score",
     }
@@ -152,13 +152,9 @@ fn difference(explanation: &Explanation) -> Option<Paragraph> {
     if gates.is_empty() {
         return None;
     }
-    let what = if explanation.deviation.is_some() {
-        "rejects this pod as a whole"
-    } else {
-        "decides or scores this otherwise"
-    };
     let gates = gates.into_iter().collect::<Vec<_>>().join(", ");
-    Some(faint(format!("kube-scheduler {what} ({gates}): --as-upstream shows its answer.")))
+    let rejects = if explanation.deviation.is_some() { "kube-scheduler rejects this pod as a whole. " } else { "" };
+    Some(faint(format!("{rejects}Differs from kube-scheduler by {gates}; --as-upstream shows its answer.")))
 }
 
 /// What the claims become on the chosen node, or, where none fits, what they could become anywhere.
@@ -190,7 +186,7 @@ fn becomes(claim: &Claim, would_be: &str) -> Span {
         "bound" => format!("bound to {volume} already"),
         "static" => format!("{would_be} bound to {volume}"),
         "provision" => format!("a new one {would_be} made"),
-        _ => return Span::new("none fits, and none can be made", style::BAD),
+        _ => return Span::new("none fits or can be made", style::BAD),
     };
     let assumed = if claim.assumed { " (the claim itself is yet to be made)" } else { "" };
     Span::plain(format!("{what}{assumed}"))
@@ -198,22 +194,21 @@ fn becomes(claim: &Claim, would_be: &str) -> Span {
 
 /// What the claim at this place of the plan could become over all nodes: a line for each outcome.
 fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
-    let mut outcomes: BTreeMap<(&str, Option<&str>), (&Claim, Vec<&Node>)> = BTreeMap::new();
+    let mut outcomes: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
     for node in nodes {
         if let Some(claim) = node.claims.get(index) {
-            // Which volume it would be does not matter much where none of the nodes fits.
-            let volume = claim.volume.as_deref().filter(|_| claim.outcome == "bound");
-            outcomes.entry((claim.outcome, volume)).or_insert((claim, Vec::new())).1.push(node);
+            outcomes.entry(claim.outcome).or_default().push(node);
         }
     }
     let place = |found: &[&Node]| match found {
         [one] => format!("on {}", one.name),
-        found if found.len() == nodes.len() => format!("on all of {} nodes", nodes.len()),
+        found if found.len() == nodes.len() => format!("on any of {} nodes", nodes.len()),
         found => format!("on {} of {} nodes", found.len(), nodes.len()),
     };
-    let line = |(claim, found): &(&Claim, Vec<&Node>)| {
+    let line = |found: &Vec<&Node>| {
+        let claim = found.first()?.claims.get(index)?;
         if claim.outcome == "bound" {
-            return becomes(claim, "").into();
+            return Some(becomes(claim, "").into());
         }
         let volumes: BTreeSet<_> = found.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
         let mut spans = vec![match volumes.len() {
@@ -223,9 +218,9 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
         spans.push(Span::plain(place(found)));
         let codes = codes_about(found, claim);
         spans.extend((!codes.is_empty()).then(|| Span::new(format!("({codes})"), style::CODE)));
-        Paragraph::new(spans)
+        Some(Paragraph::new(spans))
     };
-    outcomes.values().map(line).collect()
+    outcomes.values().filter_map(line).collect()
 }
 
 /// The codes of the verdicts that name a claim.
@@ -249,7 +244,10 @@ fn remedies(remedies: &[Remedy], explanation: &Explanation, out: &mut String, wi
     let title = if remedies.len() == 1 { "WHAT WOULD HELP" } else { "WHAT WOULD HELP, EACH BY ITSELF" };
     Paragraph::from(Span::new(title, style::TITLE)).render(out, width);
     for (i, remedy) in remedies.iter().enumerate() {
-        let change = format!("{}. {}: {}", i + 1, remedy.node, remedy.change);
+        // Many changes name their node themselves.
+        let named = fold::names(&remedy.change, &remedy.node);
+        let node = if named { String::new() } else { format!(" ({} would fit)", remedy.node) };
+        let change = format!("{}. {}{node}", i + 1, remedy.change);
         Paragraph::from(Span::plain(change)).indent(2).render(out, width);
         if let Some(patch) = &remedy.patch {
             faint(edit(patch)).indent(5).render(out, width);
