@@ -47,6 +47,7 @@ impl Cluster {
 }
 
 /// An object on its way: most are converted at once and their decoded form is let go.
+#[allow(clippy::large_enum_variant, reason = "nearly all slots are the large variant; a box would only cost")]
 enum Slot {
     /// Converted.
     Done(Object),

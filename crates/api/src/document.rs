@@ -143,8 +143,25 @@ impl DocumentKind {
         )
     }
 
-    /// Decodes an object of this kind.
-    pub fn decode<'de, D: Deserializer<'de>>(self, from: D) -> Result<Document, D::Error> {
+    /// Decodes an object of this kind from a tree.
+    pub fn decode(self, value: &serde_json::Value) -> Result<Document, DecodeError> {
+        self.decode_json(&value.to_string())
+    }
+
+    /// Decodes an object of this kind from JSON text.
+    ///
+    /// All decoding goes through this one function: each further decoder would be compiled for every type again.
+    pub fn decode_json(self, json: &str) -> Result<Document, DecodeError> {
+        let mut track = serde_path_to_error::Track::new();
+        let mut from = serde_json::Deserializer::from_str(json);
+        self.decode_with(serde_path_to_error::Deserializer::new(&mut from, &mut track)).map_err(|error| DecodeError {
+            path: track.path().to_string(),
+            problem: without_place(&error),
+            line: error.line(),
+        })
+    }
+
+    fn decode_with<'de, D: Deserializer<'de>>(self, from: D) -> Result<Document, D::Error> {
         use serde::Deserialize;
         Ok(match self {
             Self::Node => Document::Node(Deserialize::deserialize(from)?),
@@ -264,4 +281,23 @@ impl Document {
             }
         }))
     }
+}
+
+/// JSON that is not an object of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct DecodeError {
+    /// The field.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// The line of the text, from 1.
+    pub line: usize,
+}
+
+/// The message alone: places are said in our own words.
+pub(crate) fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }

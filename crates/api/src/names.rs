@@ -72,13 +72,3 @@ pub const PODS: &str = "pods";
 pub const STORAGE: &str = "storage";
 /// What the names of hugepage resources begin with.
 pub const HUGEPAGES: &str = "hugepages-";
-
-/// Whether the scheduler counts a node's resource of this name beside cpu, memory, ephemeral storage and pods.
-///
-/// Names without a domain are Kubernetes' own, and only the known prefixes among them are counted.
-pub fn is_scalar_resource(name: &str) -> bool {
-    name.starts_with(HUGEPAGES)
-        || name.starts_with("attachable-volumes-")
-        || (name.contains('/') && !name.starts_with("requests."))
-        || name.contains("kubernetes.io/")
-}

@@ -79,7 +79,7 @@ fn resources(list: &ResourceList, names: &mut Interner) -> Result<Resources, Con
             names::MEMORY => out.memory = quantity.value(),
             names::EPHEMERAL_STORAGE => out.ephemeral_storage = quantity.value(),
             names::PODS => out.pods = quantity.value(),
-            other if names::is_scalar_resource(other) => {
+            other if model::is_scalar(other) => {
                 out.scalar.insert(names.share(other), quantity.value());
             }
             _ => {}

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::document::{Document, DocumentKind};
+use crate::document::{Document, DocumentKind, without_place};
 use crate::lenient::slim;
 
 /// What one document or list item turned out to be.
@@ -77,7 +77,7 @@ pub(crate) fn tree(value: Value, fallback: Option<(&str, &str)>) -> Entry {
         header.api_version = api_version.to_owned();
         header.kind = kind.to_owned();
     }
-    // Back to text: one decoder for both, since each costs a minute of compiling, and YAML is slow to read anyway.
+    // Back to text, so that one decoder serves both; YAML is slow to read anyway.
     match typed(&header, &value.to_string()) {
         Entry::Broken(broken) => Entry::Broken(Broken { line: None, ..broken }),
         entry => entry,
@@ -105,24 +105,15 @@ fn typed(header: &Header, json: &str) -> Entry {
     let Some(kind) = DocumentKind::find(&header.api_version, &header.kind) else {
         return Entry::Unknown { api_version: header.api_version.clone(), kind: header.kind.clone() };
     };
-    let mut track = serde_path_to_error::Track::new();
-    let mut from = serde_json::Deserializer::from_str(json);
-    match kind.decode(serde_path_to_error::Deserializer::new(&mut from, &mut track)) {
+    match kind.decode_json(json) {
         Ok(document) => Entry::Object(Box::new(document)),
         Err(error) => Entry::Broken(Broken {
             object: header.describe(),
-            field: track.path().to_string(),
-            problem: without_place(&error),
-            line: Some(error.line()),
+            field: error.path,
+            problem: error.problem,
+            line: Some(error.line),
         }),
     }
-}
-
-/// The message alone: places are said in our own words.
-pub(crate) fn without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 impl<'de> Deserialize<'de> for Entry {

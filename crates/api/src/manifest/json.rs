@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::decode::{self, Entry};
 use super::{ManifestError, Place, Sink, pass_on};
+use crate::document::without_place;
 
 /// Whether the text is to be read as JSON. What only resembles it (flow style without quotes, templates that nobody
 /// has filled in, JSON between `---` lines) is YAML.
@@ -30,10 +31,8 @@ struct Outline<'a> {
 
 /// Reads every value of the text.
 pub(super) fn read(text: &str, source: &Arc<str>, sink: &mut dyn Sink) {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let mut document = 0;
-    while let Some(value) = stream.next() {
-        document += 1;
+    let stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for (document, value) in (1..).zip(stream) {
         match value {
             Ok(raw) => one(raw, text, source, document, sink),
             Err(error) => {
@@ -41,7 +40,7 @@ pub(super) fn read(text: &str, source: &Arc<str>, sink: &mut dyn Sink) {
                     place: Place { source: source.clone(), document, item: None, line: Some(error.line()) },
                     object: String::new(),
                     field: String::new(),
-                    problem: decode::without_place(&error),
+                    problem: without_place(&error),
                 });
                 return;
             }

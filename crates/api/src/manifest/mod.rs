@@ -36,7 +36,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_bytes: 4 << 30, max_depth: 100 }
+        Self { max_bytes: u32::MAX as usize, max_depth: 100 }
     }
 }
 

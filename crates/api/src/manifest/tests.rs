@@ -133,6 +133,12 @@ fn anchors_work_and_cannot_explode() {
     let Document::Pod(pod) = &got.objects[0].document else { panic!("not a pod") };
     assert_eq!(pod.spec.node_selector.get("a"), Some("b"));
 
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: &l {a: b, c: d}}\nspec: {nodeSelector: {<<: *l, a: x}}\n";
+    let got = check(text, &["Pod p"]);
+    let Document::Pod(pod) = &got.objects[0].document else { panic!("not a pod") };
+    let selector = &pod.spec.node_selector;
+    assert_eq!((selector.get("a"), selector.get("c"), selector.0.len()), (Some("x"), Some("d"), 2));
+
     let mut bomb = "apiVersion: v1\nkind: ConfigMap\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
     for i in 1..12 {
         let before = format!("*a{}", i - 1);
