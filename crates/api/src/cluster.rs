@@ -25,6 +25,8 @@ pub struct Cluster;
 pub struct Loaded {
     /// Its objects in the order of the input; what a workload makes follows the workload.
     pub objects: Vec<Object>,
+    /// The claims that came without a status, in the order of the input: the volume controller has not seen them yet.
+    pub new_claims: Vec<ObjectKey>,
     /// What is worth saying about the input.
     pub notes: Vec<Note>,
 }
@@ -67,6 +69,7 @@ pub struct ClusterReader {
     skipped: BTreeMap<(Arc<str>, String, String), usize>,
     classes: BTreeMap<String, StorageClass>,
     priority_classes: BTreeMap<String, PriorityClass>,
+    new_claims: Vec<ObjectKey>,
     notes: Vec<Note>,
     errors: Vec<ManifestError>,
 }
@@ -205,6 +208,9 @@ impl ClusterReader {
         completer.see_bindings(waiting.iter().map(|(_, w)| &w.0), &self.slots);
         let mut workloads = Vec::new();
         for (i, mut waiting) in waiting {
+            if let Document::Claim(claim) = &waiting.0 {
+                self.new_claims.push(claim_key(claim));
+            }
             completer.complete(&mut waiting.0);
             self.slots[i] = self.convert(&waiting.0, waiting.1.clone());
             if !matches!(waiting.0, Document::Pod(_) | Document::Claim(_)) {
@@ -236,7 +242,7 @@ impl ClusterReader {
         for object in &mut objects {
             completer.name_class_of_templates(object);
         }
-        Ok(Loaded { objects, notes })
+        Ok(Loaded { objects, new_claims: self.new_claims, notes })
     }
 
     fn take_waiting(&mut self) -> Vec<(usize, Box<(Document, Place)>)> {
@@ -274,6 +280,9 @@ impl ClusterReader {
             let (slot, workload) = &workloads[index];
             let mut objects = Vec::with_capacity(documents.len());
             for mut document in documents {
+                if let Document::Claim(claim) = &document {
+                    self.new_claims.push(claim_key(claim));
+                }
                 completer.complete(&mut document);
                 match document.to_engine(&mut self.names) {
                     Ok(object) => objects.extend(object),

@@ -47,6 +47,7 @@ transcripts! {
     what_codes_mean = "codes";
     pods_of_a_statefulset = "statefulset";
     a_dump_of_kubectl = "kubectl-list";
+    claims_that_the_volume_controller_would_bind = "immediate";
 }
 
 /// Three hundred nodes: most are full, some tainted, some have numbers of their own.

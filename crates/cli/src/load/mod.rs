@@ -44,6 +44,7 @@ fn catalog(loaded: Loaded) -> Catalog {
     for object in loaded.objects {
         catalog.apply(Event::Set(object));
     }
+    catalog.bind_as_controller(&loaded.new_claims);
     catalog
 }
 

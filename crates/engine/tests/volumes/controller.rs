@@ -53,13 +53,15 @@ fn pm_29_a_named_volume_need_not_match_the_selector() {
     assert_eq!(found(&world, &claim), bind("v"));
 }
 
+type Edit = fn(&mut plimsoll_engine::model::Volume);
+
 #[test]
 fn named_volumes_are_awaited_taken_or_told_why_not() {
     let named = || claim("c").edit(|c| c.volume = "v".into());
     assert_eq!(found(&world(), &named()), ControllerMatch::Awaited("v".into()));
     assert_eq!(found(&world().with(volume("v").reserved_for("c")), &named()), bind("v"));
     assert_eq!(found(&world().with(volume("v").reserved_for("d")), &named()), ControllerMatch::Taken("v".into()));
-    let cases: [(fn(&mut plimsoll_engine::model::Volume), &str); 5] = [
+    let cases: [(Edit, &str); 5] = [
         (|v| v.deleting = true, "the volume is marked for deletion \"v\""),
         (|v| v.class = "x".into(), "storageClassName does not match"),
         (|v| v.attributes_class = "gold".into(), "volumeAttributesClassName does not match"),

@@ -1,5 +1,6 @@
 //! The bench: a copy of the cluster in which changes are made, judged and taken back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Event};
@@ -24,7 +25,7 @@ pub(super) enum Change {
 
 /// How a change is taken back.
 enum Undo {
-    Set(Object),
+    Set(Box<Object>),
     Gone(Kind, ObjectKey),
     Seat(Arc<Pod>),
 }
@@ -38,12 +39,14 @@ pub(super) struct Bench<'c> {
     /// Whether the catalog holds more than its objects say, because placements are assumed. Setting an object back as it
     /// was then loses something, and a new copy is needed.
     assuming: bool,
+    /// How much more a pool was found to need, by the pool and the field. Many nodes reach one pool.
+    pub(super) enough: BTreeMap<(ObjectKey, &'static str), i64>,
 }
 
 impl<'c> Bench<'c> {
     pub(super) fn new(original: &'c Catalog, pod: &'c Pod, gates: Gates) -> Self {
         let assuming = original.volumes.claims.values().any(|r| r.ours || r.observed.is_some());
-        Self { original, scratch: original.clone(), pod, gates, assuming }
+        Self { original, scratch: original.clone(), pod, gates, assuming, enough: BTreeMap::new() }
     }
 
     /// The cluster as it is.
@@ -69,7 +72,19 @@ impl<'c> Bench<'c> {
             return None;
         }
         self.prove(&change(high), Some(node))?;
+        // Most answers are near the low end: find their range by doubling, and then halve it.
         let (mut low, mut high) = (low, high);
+        let mut step = 1i64;
+        let mut probe = low;
+        while probe < high {
+            if self.prove(&change(probe), Some(node)).is_some() {
+                high = probe;
+                break;
+            }
+            low = probe.saturating_add(1);
+            probe = probe.saturating_add(step).min(high);
+            step = step.saturating_mul(2);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             match self.prove(&change(middle), Some(node)) {
@@ -100,7 +115,7 @@ impl<'c> Bench<'c> {
             Change::Gone(kind, key) => {
                 let before = existing(&self.scratch, *kind, key);
                 self.scratch.apply(Event::Gone { kind: *kind, key: key.clone(), version: 0 });
-                before.map(Undo::Set).into_iter().collect()
+                before.map(|object| Undo::Set(Box::new(object))).into_iter().collect()
             }
             Change::WithoutPod(key) => {
                 let seat = self.scratch.nodes.remove_pod(key);
@@ -116,7 +131,7 @@ impl<'c> Bench<'c> {
     fn set(&mut self, object: Object) -> Undo {
         let (kind, key) = (object.kind(), object.key());
         let undo = match existing(&self.scratch, kind, &key) {
-            Some(before) => Undo::Set(before),
+            Some(before) => Undo::Set(Box::new(before)),
             None => Undo::Gone(kind, key),
         };
         // An event without a version is taken whatever is known.
@@ -132,7 +147,7 @@ impl<'c> Bench<'c> {
             match step {
                 Undo::Set(object) => {
                     stale |= loses(object.kind());
-                    self.scratch.apply(Event::Set(object));
+                    self.scratch.apply(Event::Set(*object));
                 }
                 Undo::Gone(kind, key) => {
                     self.scratch.apply(Event::Gone { kind, key, version: 0 });

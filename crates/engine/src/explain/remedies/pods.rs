@@ -7,7 +7,7 @@ use crate::labels::{Labels, Name, ObjectKey};
 use crate::model::{AccessModes, Pod, PodVolumeSource};
 use crate::nodes::NodeRow;
 use crate::object::Kind;
-use crate::reason::Code;
+use crate::reason::{Code, Status};
 
 use super::bench::{Bench, Change};
 use super::words::edit_in;
@@ -19,6 +19,10 @@ const PODS: usize = 20;
 pub(super) fn propose(refused: &Refused<'_>, bench: &mut Bench<'_>) -> Vec<Proposal> {
     let Some(row) = bench.catalog().nodes.by_name(&refused.node.node) else { return Vec::new() };
     let mut proposals = Vec::new();
+    if refused.node.refusals.iter().any(|r| r.status != Status::Unschedulable) {
+        // What upstream would not preempt pods for does not change when one leaves.
+        return proposals;
+    }
     let by = |codes: &[Code]| codes.iter().any(|code| refused.by(*code));
     if by(&[Code::INSUFFICIENT_RESOURCE, Code::TOO_MANY_PODS, Code::HOST_PORT, Code::DISK_CONFLICT, Code::ATTACH_LIMIT])
     {

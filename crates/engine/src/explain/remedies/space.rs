@@ -56,7 +56,7 @@ fn more_space(refused: &Refused<'_>, pool: &Pool, bench: &mut Bench<'_>) -> Opti
         let capacity = Some(Quantity::from_bytes(has.saturating_add(more)));
         Change::Set(vec![Object::Pool(Pool { capacity, ..pool.clone() })])
     };
-    let more = bench.smallest(1, high, &refused.node.node, with)?;
+    let more = less_than_before(refused, pool, "capacity", (1, high), bench, &with)?;
     let words = format!("{} more free space for class {}{}", bytes(more), pool.class, where_is(pool));
     let patch = edit_in(Kind::CsiStorageCapacity, &pool.key, "capacity", Some(bytes(has.saturating_add(more))));
     Some(refused.proposal(Invasiveness::Space, more, words, with(more)).with_patch(patch))
@@ -69,11 +69,29 @@ fn larger_volumes(refused: &Refused<'_>, pool: &Pool, bench: &mut Bench<'_>) -> 
         let maximum_volume_size = Some(Quantity::from_bytes(size));
         Change::Set(vec![Object::Pool(Pool { maximum_volume_size, ..pool.clone() })])
     };
-    let size = bench.smallest(now.saturating_add(1), high, &refused.node.node, with)?;
+    let range = (now.saturating_add(1), high);
+    let size = less_than_before(refused, pool, "maximumVolumeSize", range, bench, &with)?;
     let words = format!("volumes of up to {} for class {}{}", bytes(size), pool.class, where_is(pool));
     let patch = edit_in(Kind::CsiStorageCapacity, &pool.key, "maximumVolumeSize", Some(bytes(size)));
     let more = size.saturating_sub(now);
     Some(refused.proposal(Invasiveness::Space, more, words, with(size)).with_patch(patch))
+}
+
+/// The smallest number that is enough for this node, where that is less than for the nodes before: the same change is told
+/// once, and most nodes that reach a pool lack the same.
+fn less_than_before(
+    refused: &Refused<'_>,
+    pool: &Pool,
+    field: &'static str,
+    (low, high): (i64, i64),
+    bench: &mut Bench<'_>,
+    change: &dyn Fn(i64) -> Change,
+) -> Option<i64> {
+    let known = (pool.key.clone(), field);
+    let high = bench.enough.get(&known).map_or(high, |enough| enough.saturating_sub(1).min(high));
+    let found = bench.smallest(low, high, &refused.node.node, change)?;
+    bench.enough.insert(known, found);
+    Some(found)
 }
 
 /// A pool for a class that has none here.
