@@ -25,6 +25,8 @@ pub struct Cluster;
 pub struct Loaded {
     /// Its objects in the order of the input; what a workload makes follows the workload.
     pub objects: Vec<Object>,
+    /// The claims that came without a status, in the order of the input: the volume controller has not seen them yet.
+    pub new_claims: Vec<ObjectKey>,
     /// What is worth saying about the input.
     pub notes: Vec<Note>,
 }
@@ -38,9 +40,9 @@ impl Cluster {
 
     /// The same with limits of one's own.
     pub fn read_within(sources: &[Source<'_>], limits: Limits) -> Result<Loaded, Vec<ManifestError>> {
-        let mut reader = Reader::default();
+        let mut reader = ClusterReader::default();
         for source in sources {
-            manifest::read(*source, limits, &mut reader);
+            reader.read(*source, limits);
         }
         reader.finish()
     }
@@ -57,8 +59,9 @@ enum Slot {
     Empty,
 }
 
+/// Reads a cluster source by source, so that no more than one has to be held.
 #[derive(Default)]
-struct Reader {
+pub struct ClusterReader {
     names: Interner,
     slots: Vec<Slot>,
     /// Where each object stands in `slots`, so that a later one replaces it.
@@ -66,6 +69,7 @@ struct Reader {
     skipped: BTreeMap<(Arc<str>, String, String), usize>,
     classes: BTreeMap<String, StorageClass>,
     priority_classes: BTreeMap<String, PriorityClass>,
+    new_claims: Vec<ObjectKey>,
     notes: Vec<Note>,
     errors: Vec<ManifestError>,
 }
@@ -84,7 +88,7 @@ fn error_at(place: Place, document: &Document, error: ConvertError) -> ManifestE
     ManifestError { place, object: describe(document), field: error.path, problem: error.problem }
 }
 
-impl Sink for Reader {
+impl Sink for ClusterReader {
     fn object(&mut self, read: Read) {
         let Read { place, mut document } = read;
         if document.meta().name.is_empty() && !self.make_up_name(&mut document) {
@@ -147,7 +151,17 @@ impl Sink for Reader {
     }
 }
 
-impl Reader {
+impl ClusterReader {
+    /// Reads one more source.
+    pub fn read(&mut self, source: Source<'_>, limits: Limits) {
+        manifest::read(source, limits, self);
+    }
+
+    /// Takes out the errors met so far, for those who would rather skip a broken object than stop.
+    pub fn take_errors(&mut self) -> Vec<ManifestError> {
+        std::mem::take(&mut self.errors)
+    }
+
     /// An object that only says what its name begins with gets the rest from where it stands in the input.
     fn make_up_name(&self, document: &mut Document) -> bool {
         let prefix = document.meta().generate_name.clone();
@@ -183,8 +197,9 @@ impl Reader {
         }
     }
 
-    /// Completes what waited, now that all of the input is known.
-    fn finish(mut self) -> Result<Loaded, Vec<ManifestError>> {
+    /// Completes what waited, now that all of the input is known. Either all of it was read, or every error is given
+    /// back.
+    pub fn finish(mut self) -> Result<Loaded, Vec<ManifestError>> {
         let mut completer = Completer::default();
         self.classes.values().for_each(|c| completer.default_class.see(c));
         self.priority_classes.values().for_each(|c| completer.priorities.see(c));
@@ -193,6 +208,9 @@ impl Reader {
         completer.see_bindings(waiting.iter().map(|(_, w)| &w.0), &self.slots);
         let mut workloads = Vec::new();
         for (i, mut waiting) in waiting {
+            if let Document::Claim(claim) = &waiting.0 {
+                self.new_claims.push(claim_key(claim));
+            }
             completer.complete(&mut waiting.0);
             self.slots[i] = self.convert(&waiting.0, waiting.1.clone());
             if !matches!(waiting.0, Document::Pod(_) | Document::Claim(_)) {
@@ -224,7 +242,7 @@ impl Reader {
         for object in &mut objects {
             completer.name_class_of_templates(object);
         }
-        Ok(Loaded { objects, notes })
+        Ok(Loaded { objects, new_claims: self.new_claims, notes })
     }
 
     fn take_waiting(&mut self) -> Vec<(usize, Box<(Document, Place)>)> {
@@ -262,6 +280,9 @@ impl Reader {
             let (slot, workload) = &workloads[index];
             let mut objects = Vec::with_capacity(documents.len());
             for mut document in documents {
+                if let Document::Claim(claim) = &document {
+                    self.new_claims.push(claim_key(claim));
+                }
                 completer.complete(&mut document);
                 match document.to_engine(&mut self.names) {
                     Ok(object) => objects.extend(object),

@@ -14,7 +14,7 @@ pub mod manifest;
 pub mod names;
 mod workloads;
 
-pub use cluster::{Cluster, Loaded};
+pub use cluster::{Cluster, ClusterReader, Loaded};
 pub use document::{Document, DocumentKind};
 pub use error::ConvertError;
 pub use interner::Interner;

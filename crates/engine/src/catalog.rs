@@ -20,6 +20,7 @@ use crate::volumes::{AssumeError, VolumeCatalog, VolumePlan};
     reason = "an event is moved once, into the catalog; a box would cost each an allocation"
 )]
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every event is the large one, and none is kept")]
 pub enum Event {
     /// An object came or changed.
     Set(Object),
@@ -39,7 +40,7 @@ pub enum Event {
 const REMEMBERED_DELETIONS: usize = 10_000;
 
 /// The cluster as events have told it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalog {
     pub(crate) nodes: NodeTable,
     pub(crate) namespaces: BTreeMap<Name, Namespace>,
@@ -117,6 +118,11 @@ impl Catalog {
         self.assumed.insert(pod.clone(), node.clone());
         self.seat(Arc::new(placed));
         Ok(())
+    }
+
+    /// Whether every claim of a plan is bound by now: then there is nothing to write and nothing to wait for.
+    pub fn is_bound(&self, plan: &VolumePlan) -> bool {
+        self.volumes.is_bound(plan)
     }
 
     /// Takes back an assumed placement, as far as no newer event did so already.

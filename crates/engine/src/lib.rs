@@ -1,10 +1,22 @@
 //! Volume-aware scheduling decisions for Kubernetes: pure, indexed, explainable.
 //!
-//! This crate does no I/O. It is told of the cluster by events and answers where a pod and its volumes can be.
+//! This crate does no I/O, reads no clock and starts no task. It is told of the cluster by events and answers where a
+//! pod and its volumes can be. It is what a scheduler of your own would depend on:
+//!
+//! 1. **Tell** it every watch event: [`Catalog::apply`]. Order, repeats and delays do not matter.
+//! 2. **Decide**: [`Catalog::choose`] finds the best node and the plan for the pod's volumes there;
+//!    [`Catalog::decide`] says everything about every node, for somebody who reads it; [`Catalog::volumes_of`] judges
+//!    the volumes alone, for schedulers that have filters of their own.
+//! 3. **Assume** the choice ([`Catalog::assume`]), so that the next pod sees it, or [`Catalog::forget`] it.
+//! 4. **Bind**: [`placement::Placement`] says what to write next, what to wait for and what each failure means.
+//!
+//! `examples/custom_scheduler.rs` does all four in a page. [`model`] has the objects, [`gates`] the deliberate
+//! differences from upstream, [`reason`] the stable codes of everything that does not fit.
 
 mod catalog;
 pub mod collections;
 mod decide;
+mod explain;
 pub mod filters;
 pub mod gates;
 pub mod labels;
@@ -24,4 +36,5 @@ pub mod volumes;
 
 pub use catalog::{Catalog, Event};
 pub use decide::{Choice, Decision, NodeDecision};
+pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};

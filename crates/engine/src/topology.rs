@@ -95,7 +95,7 @@ pub(crate) struct ReachId(u32);
 pub(crate) type Place = (TopologyId, SegmentId);
 
 /// An interned selector and where it matches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Reach {
     selector: Selector,
     topology: TopologyId,
@@ -105,7 +105,7 @@ struct Reach {
     segments: SmallVec<[SegmentId; 1]>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Segment {
     /// The values of the topology's keys, those that the nodes have.
     labels: Labels,
@@ -115,7 +115,7 @@ struct Segment {
     reaches: SmallVec<[ReachId; 2]>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Topology {
     keys: Box<[Name]>,
     segments: Vec<Segment>,
@@ -132,7 +132,7 @@ struct Topology {
 }
 
 /// All topologies, segments and reaches of a cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Topologies {
     topologies: Vec<Topology>,
     by_keys: Map<Box<[Name]>, TopologyId>,

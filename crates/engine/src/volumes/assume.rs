@@ -49,8 +49,17 @@ pub enum AssumeError {
 }
 
 impl VolumeCatalog {
-    /// Assumes a plan for a node, all of it or nothing.
+    /// Whether every claim of a plan is bound by now.
+    pub(crate) fn is_bound(&self, plan: &VolumePlan) -> bool {
+        plan.claims.iter().all(|c| self.claims.get(&c.claim).is_some_and(|r| r.claim.is_fully_bound()))
+    }
+
+    /// Assumes a plan for a node, all of it or nothing. Where all its claims were bound in the meantime there is nothing
+    /// left to assume, however old the plan.
     pub(crate) fn assume(&mut self, plan: &VolumePlan, node: &Name) -> Result<(), AssumeError> {
+        if self.is_bound(plan) {
+            return Ok(());
+        }
         for (done, claim) in plan.claims.iter().enumerate() {
             let result = match claim.outcome {
                 Outcome::Static => self.assume_static(claim),

@@ -16,7 +16,7 @@ use crate::volumes::shelf::Shelves;
 use crate::volumes::slab::{Observed, VolumeRecord, VolumeSlab, VolumeSlot};
 
 /// A claim, and what was assumed of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClaimRecord {
     /// The claim as decisions see it.
     pub(crate) claim: Arc<Claim>,
@@ -27,7 +27,7 @@ pub(crate) struct ClaimRecord {
 }
 
 /// A class and the reach of its allowed topologies.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ClassRecord {
     /// The class.
     pub(crate) class: StorageClass,
@@ -36,7 +36,7 @@ pub(crate) struct ClassRecord {
 }
 
 /// Volumes, claims, classes, drivers and pools, with the indexes that make deciding cheap.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeCatalog {
     pub(crate) topologies: Topologies,
     pub(crate) nodes: Map<Name, usize>,

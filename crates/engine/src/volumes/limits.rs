@@ -21,7 +21,7 @@ use crate::volumes::pod::PodVolumes;
 type VolumeId = (Name, Name);
 
 /// What is attached to a node.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Attached {
     /// What the node's pods use.
     used: Set<VolumeId>,

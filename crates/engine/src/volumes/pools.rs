@@ -16,7 +16,7 @@ use crate::quantity::Quantity;
 use crate::topology::{Place, ReachId, Topologies, TopologyId};
 
 /// A pool and its reach.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PoolRecord {
     /// The object.
     pub(crate) pool: Pool,
@@ -52,7 +52,7 @@ struct Settling {
 const SETTLE_SECONDS: u64 = 120;
 
 /// The pools of one class.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClassPools {
     pools: Vec<Option<PoolRecord>>,
     free: Vec<u32>,
@@ -142,7 +142,7 @@ impl ClassPools {
 }
 
 /// The pools of all classes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pools {
     by_class: Map<Name, ClassPools>,
     class_of: Map<ObjectKey, Name>,

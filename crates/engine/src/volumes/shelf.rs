@@ -142,6 +142,13 @@ pub(crate) struct Shelf {
     columns: Mutex<Vec<Arc<FitColumn>>>,
 }
 
+impl Clone for Shelf {
+    /// Columns are only remembered answers: a copy makes its own.
+    fn clone(&self) -> Self {
+        Self { key: self.key.clone(), piles: self.piles.clone(), columns: Mutex::new(Vec::new()) }
+    }
+}
+
 impl Shelf {
     fn new(key: ShelfKey) -> Self {
         Self { key, piles: Map::default(), columns: Mutex::new(Vec::new()) }
@@ -352,7 +359,7 @@ fn best_at(
 }
 
 /// All shelves, by class.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Shelves {
     by_class: Map<Name, Vec<Shelf>>,
 }

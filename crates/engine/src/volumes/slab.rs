@@ -28,7 +28,7 @@ impl<T> Clone for Observed<T> {
 }
 
 /// A volume and what was worked out when it arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct VolumeRecord {
     /// The volume as decisions see it: with the assumed claim, while a choice is assumed.
     pub(crate) volume: Arc<Volume>,
@@ -41,7 +41,7 @@ pub(crate) struct VolumeRecord {
 }
 
 /// All volumes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeSlab {
     slots: Vec<Option<VolumeRecord>>,
     free: Vec<VolumeSlot>,

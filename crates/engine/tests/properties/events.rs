@@ -8,16 +8,18 @@ use proptest::prelude::*;
 
 use crate::common::set_version;
 use crate::dice::{Dice, dice};
-use crate::generate::{inventory, judged, object};
+use crate::generate::{Focus, focus, inventory, judged, object};
 
 /// What happened to one object, oldest first.
 type History = Vec<(Version, Option<Object>)>;
 
-fn history(kind: Kind, key: &ObjectKey, dice: &mut Dice) -> History {
+fn history(focus: Focus, kind: Kind, key: &ObjectKey, dice: &mut Dice) -> History {
     let mut versions = Vec::new();
-    for step in 1..=dice.pick(&[1, 2, 3]) {
+    let moves = matches!(kind, Kind::Node | Kind::PersistentVolume);
+    let longest = if focus == Focus::Volumes && moves { 10 } else { 3 };
+    for step in 1..=1 + dice.roll(longest) {
         let version = step as Version * 10;
-        let mut made = (!dice.one_in(6)).then(|| object(kind, key, dice));
+        let mut made = if dice.one_in(6) { None } else { object(focus, kind, key, dice) };
         if let Some(made) = &mut made {
             set_version(made, version);
         }
@@ -58,10 +60,11 @@ proptest! {
     #[test]
     fn any_order_of_events_gives_the_answers_of_the_final_objects(mut dice in dice(3000)) {
         let pods = judged(&mut dice);
+        let focus = focus(&mut dice);
         let mut events: Vec<(usize, Event)> = Vec::new();
         let mut rebuilt = Catalog::new();
         for (at, (kind, key)) in inventory().into_iter().enumerate() {
-            let history = history(kind, &key, &mut dice);
+            let history = history(focus, kind, &key, &mut dice);
             if let Some((_, Some(last))) = history.last() {
                 rebuilt.apply(Event::Set(last.clone()));
             }

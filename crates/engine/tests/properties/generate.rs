@@ -20,6 +20,69 @@ const DRIVERS: [&str; 2] = ["d0", "d1"];
 const CLAIMS: [&str; 5] = ["k0", "k1", "k2", "k3", "other/k0"];
 const NODES: [&str; 5] = ["n0", "n1", "n2", "n3", "n4"];
 
+/// What a cluster is mostly about: in one of everything, some rules rarely decide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Focus {
+    Everything,
+    /// Pools and what is promised in them.
+    Space,
+    /// What is attached, and limits.
+    Attaching,
+    /// Free volumes and where they can be reached from.
+    Volumes,
+}
+
+pub fn focus(dice: &mut Dice) -> Focus {
+    dice.pick(&[Focus::Everything, Focus::Everything, Focus::Space, Focus::Attaching, Focus::Volumes])
+}
+
+/// Bends an object to the focus; `None` where it has no place there.
+fn bend(focus: Focus, mut object: Object, dice: &mut Dice) -> Option<Object> {
+    match (&mut object, focus) {
+        (_, Focus::Everything) => {}
+        (Object::Class(class), _) => {
+            class.provisioner = if focus == Focus::Volumes { "" } else { "d0" }.into();
+            class.binding_mode = Some(BindingMode::WaitForFirstConsumer);
+        }
+        (Object::Driver(driver), _) => {
+            driver.storage_capacity = focus == Focus::Space;
+            driver.prevent_scheduling_if_missing = false;
+        }
+        (Object::Claim(claim), Focus::Space) => {
+            (claim.class, claim.volume) = ("c0".into(), Name::default());
+            claim.selected_node = dice.one_in(2).then(|| dice.pick(&["n0", "n1", "n2"]).into());
+        }
+        (Object::Claim(claim), Focus::Attaching) => {
+            claim.volume = dice.pick(&["v0", "v1", "v2", "v3", ""]).into();
+            claim.bind_completed = true;
+            claim.access_modes = modes("RWO");
+        }
+        (Object::Claim(claim), Focus::Volumes) => {
+            (claim.class, claim.volume, claim.selected_node) = ("c0".into(), Name::default(), None);
+        }
+        (Object::Volume(volume), Focus::Volumes) => {
+            *volume = volume.clone().class("c0");
+            volume.phase = dice.pick(&[VolumePhase::Available, VolumePhase::Available, VolumePhase::Released]);
+            volume.claim_ref = volume.claim_ref.take().filter(|_| dice.one_in(3));
+        }
+        (Object::Pool(pool), Focus::Space) => pool.class = "c0".into(),
+        (Object::Volume(volume), Focus::Attaching) => {
+            volume.affinity = None;
+            volume.source = VolumeSource::Csi { driver: "d0".into(), handle: dice.pick(&[&*volume.name, "h0"]).into() };
+        }
+        (Object::CsiNode(csi_node), Focus::Attaching) => {
+            let attach_limit = dice.pick(&[Some(2), Some(1), Some(3), None]);
+            csi_node.drivers = vec![DriverOnNode { name: "d0".into(), attach_limit }];
+        }
+        (Object::Attachment(attachment), Focus::Attaching) => attachment.attacher = "d0".into(),
+        (Object::Volume(_) | Object::Pod(_) | Object::Attachment(_) | Object::CsiNode(_), Focus::Space) => return None,
+        (Object::Pool(_), Focus::Attaching) => return None,
+        (Object::Pod(_) | Object::Pool(_) | Object::Attachment(_) | Object::CsiNode(_), Focus::Volumes) => return None,
+        _ => {}
+    }
+    Some(object)
+}
+
 /// The keys of every object that a cluster may hold.
 pub fn inventory() -> Vec<(Kind, ObjectKey)> {
     let mut keys = Vec::new();
@@ -43,8 +106,13 @@ pub fn inventory() -> Vec<(Kind, ObjectKey)> {
     keys
 }
 
-/// A random object of this kind and key, without a version.
-pub fn object(kind: Kind, key: &ObjectKey, dice: &mut Dice) -> Object {
+/// A random object of this kind and key, without a version; `None` where the focus has no place for it.
+pub fn object(focus: Focus, kind: Kind, key: &ObjectKey, dice: &mut Dice) -> Option<Object> {
+    let made = any_object(kind, key, dice);
+    bend(focus, made, dice)
+}
+
+fn any_object(kind: Kind, key: &ObjectKey, dice: &mut Dice) -> Object {
     match kind {
         Kind::Namespace => {
             let labels = labels(dice.pick(&["", "team=a", "team=b"]));
@@ -311,10 +379,11 @@ pub fn judged(dice: &mut Dice) -> Vec<Pod> {
 
 /// A cluster: each object of the inventory, with some left out.
 pub fn cluster(dice: &mut Dice) -> Vec<Object> {
+    let focus = focus(dice);
     let mut objects = Vec::new();
     for (kind, key) in inventory() {
         if !dice.one_in(14) {
-            objects.push(object(kind, &key, dice));
+            objects.extend(object(focus, kind, &key, dice));
         }
     }
     objects

@@ -10,6 +10,7 @@ mod assumptions;
 mod dice;
 mod events;
 mod generate;
+mod other_filters;
 mod reference;
 mod search;
 mod upstream;

@@ -1,0 +1,143 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use plimsoll_engine::gates::{Gate, Gates};
+
+/// Volume-aware scheduling for Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// How to write the result
+    #[arg(short, long, value_enum, default_value_t = Output::Table, global = true)]
+    pub output: Output,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Say where a pod fits and, for every other node, each reason why not
+    ///
+    /// Nothing is changed. With -f the cluster is read from files, otherwise from the cluster of your kubeconfig.
+    /// Without POD, every pod that has no node is explained. `plimsoll explain PL012` says what a code means.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  # Why is pod web-0 of the current cluster pending?
+  plimsoll explain web-0
+  # The same in another namespace, for a script
+  plimsoll explain -n shop pod/web-0 -o json
+  # From a folder of manifests or kubectl dumps
+  plimsoll explain -f cluster/ shop/web-0
+  # Every waiting pod of a dump
+  kubectl get -A -o json nodes,pods,pvc,pv,storageclasses,csinodes,csidrivers,\\
+    csistoragecapacities,volumeattachments | plimsoll explain -f -
+  # Exactly what kube-scheduler would decide
+  plimsoll explain -f cluster/ web-0 --as-upstream
+  # What a code means and what to do
+  plimsoll explain PL012
+
+Exit codes:
+  0  every pod asked about can be placed
+  1  an error
+  2  wrong usage
+  3  a pod cannot be placed";
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    Table,
+    /// For scripts
+    Json,
+    /// The same data as json
+    Yaml,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// NAME, NAMESPACE/NAME, pod NAME or pod/NAME; or a code such as PL012
+    #[arg(value_name = "POD", num_args = 0..=2)]
+    pub subject: Vec<String>,
+    /// List every code
+    #[arg(long, conflicts_with_all = ["subject", "file"])]
+    pub codes: bool,
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    #[command(flatten)]
+    pub gates: GateArgs,
+}
+
+/// Where the cluster comes from.
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// Read the cluster from a file, a folder, or - for stdin, instead of a live one; repeatable
+    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context"])]
+    pub file: Vec<PathBuf>,
+    /// The kubeconfig of the live cluster [default: as for kubectl]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context to use
+    #[arg(long)]
+    pub context: Option<String>,
+    /// The pod's namespace; without POD, only this namespace's pods
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+}
+
+/// Which deliberate differences from upstream are on.
+#[derive(Debug, Args)]
+pub struct GateArgs {
+    /// Decide exactly as kube-scheduler does: all deliberate differences off
+    #[arg(long)]
+    pub as_upstream: bool,
+    /// Turn single differences on or off, such as MatchingSearch=false
+    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', value_parser = gate)]
+    pub feature_gates: Vec<(Gate, bool)>,
+}
+
+impl GateArgs {
+    /// The gates as asked for.
+    pub fn gates(&self) -> Gates {
+        let base = if self.as_upstream { Gates::AS_UPSTREAM } else { Gates::all() };
+        self.feature_gates.iter().fold(base, |gates, (gate, on)| gates.with(*gate, *on))
+    }
+}
+
+fn gate(text: &str) -> Result<(Gate, bool), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=true or NAME=false")?;
+    let gate = Gate::from_name(name).ok_or_else(|| {
+        let names = Gate::ALL.map(Gate::name).join(", ");
+        format!("there is no gate {name}; there are {names}")
+    })?;
+    match value {
+        "true" => Ok((gate, true)),
+        "false" => Ok((gate, false)),
+        _ => Err(format!("{value} is neither true nor false")),
+    }
+}
+
+impl Cli {
+    /// Reads the command line; wrong usage ends the process with exit code 2.
+    pub fn read() -> Self {
+        let mut command = Self::command();
+        if is_kubectl_plugin() {
+            // What the user typed, and can type again.
+            command = command.bin_name("kubectl plimsoll");
+        }
+        let matches = command.get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+fn is_kubectl_plugin() -> bool {
+    let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    program.file_stem().is_some_and(|name| name == "kubectl-plimsoll")
+}

@@ -1,0 +1,101 @@
+//! `plimsoll explain`: where a pod fits, and every reason why not elsewhere. Changes nothing.
+
+mod codes;
+mod fold;
+mod report;
+mod subject;
+mod table;
+
+use plimsoll_engine::Catalog;
+use plimsoll_engine::gates::Gates;
+use plimsoll_engine::labels::ObjectKey;
+
+use crate::Found;
+use crate::args::ExplainArgs;
+use crate::explain::report::{Explanation, ExplanationList};
+use crate::explain::subject::Subject;
+use crate::failure::Failure;
+use crate::load::{self, Source};
+use crate::printer::Printer;
+
+/// Runs the command.
+pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> {
+    if args.codes {
+        return codes::explain_all(printer);
+    }
+    match Subject::parse(&args.subject, args.cluster.namespace.as_deref())? {
+        Subject::Code(code) => codes::explain(&code, printer),
+        Subject::Pod { namespace, name } => {
+            let mut source = load::load(&args.cluster, printer)?;
+            let key = ObjectKey::new(namespace.as_deref().unwrap_or(&source.default_namespace), name);
+            let explanation = explain(&mut source.catalog, &key, args.gates.gates());
+            let explanation = explanation.ok_or_else(|| missing(&source, &key))?;
+            if let Some(node) = source.catalog.pod(&key).and_then(|pod| pod.node.as_deref()) {
+                printer.note(&format!("pod {key} is on {node} already, and is judged as if it were not"));
+            }
+            printer.data(&explanation, table::explanation)?;
+            Ok(found(&[explanation]))
+        }
+        Subject::Waiting { namespace } => {
+            let mut source = load::load(&args.cluster, printer)?;
+            let keys = waiting(&source.catalog, namespace.as_deref());
+            let gates = args.gates.gates();
+            // The table has a line per pod: what only the data holds need not be found out.
+            let judge = if printer.is_table() { brief } else { explain };
+            let items = keys.iter().filter_map(|key| judge(&mut source.catalog, key, gates)).collect();
+            let list = ExplanationList::new(items);
+            printer.data(&list, table::list)?;
+            Ok(found(&list.items))
+        }
+    }
+}
+
+fn explain(catalog: &mut Catalog, key: &ObjectKey, gates: Gates) -> Option<Explanation> {
+    let explanation = catalog.explain(key, gates)?;
+    Some(Explanation::new(key, &explanation, catalog.nodes().len()))
+}
+
+/// The same without nodes, differences and remedies: many times quicker.
+fn brief(catalog: &mut Catalog, key: &ObjectKey, gates: Gates) -> Option<Explanation> {
+    let pod = catalog.set_aside(key)?;
+    let decision = catalog.decide(&pod, gates);
+    catalog.put_back(key);
+    Some(Explanation::brief(key, &decision, catalog.nodes().len()))
+}
+
+/// The pods that have no node, in order of namespace and name.
+fn waiting(catalog: &Catalog, namespace: Option<&str>) -> Vec<ObjectKey> {
+    let pods = catalog.pods().filter(|pod| pod.node.is_none() && !pod.ended);
+    let here = pods.filter(|pod| namespace.is_none_or(|n| *pod.key.namespace == *n));
+    here.map(|pod| pod.key.clone()).collect()
+}
+
+fn found(explanations: &[Explanation]) -> Found {
+    if explanations.iter().all(|e| e.schedulable) { Found::Placeable } else { Found::Unplaceable }
+}
+
+/// A pod that is not there, with those that may be meant.
+fn missing(source: &Source, key: &ObjectKey) -> Failure {
+    /// More than these would hide the one that is meant.
+    const SUGGESTED: usize = 5;
+    let failure = Failure::new(format!("pod {key} is not in {}", source.name));
+    let near = |other: &ObjectKey| {
+        let same_place = if other.namespace == key.namespace { 0.0 } else { 0.3 };
+        1.0 - strsim::jaro_winkler(&other.name, &key.name) + same_place
+    };
+    let mut pods: Vec<(f64, &ObjectKey)> = source.catalog.pods().map(|p| (near(&p.key), &p.key)).collect();
+    pods.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    let likely: Vec<String> =
+        pods.iter().filter(|(distance, _)| *distance < 0.4).take(SUGGESTED).map(|(_, k)| k.to_string()).collect();
+    if !likely.is_empty() {
+        return failure.help(format!("did you mean {}?", likely.join(", ")));
+    }
+    match pods.len() {
+        0 => failure.help(format!("there are no pods in {}", source.name)),
+        1 => failure.help(format!("the only pod in {} is {}", source.name, pods[0].1)),
+        count => failure.help(format!(
+            "there are {count} pods in {}, none of a similar name; leave POD out to see those that have no node",
+            source.name
+        )),
+    }
+}

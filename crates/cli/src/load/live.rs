@@ -1,0 +1,247 @@
+//! A live cluster: every kind that decisions depend on, listed page by page.
+//!
+//! Pages are decoded as they come and let go, so that no more than a few are held in the API's own form.
+
+use http::Request;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use plimsoll_api::{ClusterReader, Limits, Loaded};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::args::ClusterArgs;
+use crate::failure::Failure;
+use crate::load::is_for_live;
+use crate::printer::Printer;
+
+/// What is listed: where, and by what plural.
+const RESOURCES: [(&str, &str); 14] = [
+    ("/api/v1", "namespaces"),
+    ("/api/v1", "nodes"),
+    ("/apis/storage.k8s.io/v1", "storageclasses"),
+    ("/apis/storage.k8s.io/v1", "csidrivers"),
+    ("/apis/storage.k8s.io/v1", "csinodes"),
+    ("/apis/storage.k8s.io/v1", "csistoragecapacities"),
+    ("/api/v1", "persistentvolumes"),
+    ("/api/v1", "persistentvolumeclaims"),
+    ("/apis/storage.k8s.io/v1", "volumeattachments"),
+    ("/api/v1", "services"),
+    ("/api/v1", "replicationcontrollers"),
+    ("/apis/apps/v1", "replicasets"),
+    ("/apis/apps/v1", "statefulsets"),
+    ("/api/v1", "pods"),
+];
+
+/// Objects per page, as many as kubectl asks for.
+const PAGE: usize = 500;
+
+/// How many pages may wait to be decoded.
+const PAGES_AHEAD: usize = 4;
+
+/// One answer to a list request, or that the server does not know the kind.
+enum Page {
+    Text { resource: &'static str, text: String },
+    Unknown { resource: &'static str },
+}
+
+/// Reads the whole cluster. Also gives back the namespace of the kubeconfig's context.
+pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<(Loaded, String), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
+    runtime.block_on(async {
+        let config = config(args).await?;
+        let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|e| unreachable(&server, &e))?;
+        let loaded = list(&client, &server, printer).await?;
+        Ok((loaded, namespace))
+    })
+}
+
+async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    if let Some(path) = &args.kubeconfig {
+        let kubeconfig = Kubeconfig::read_from(path).map_err(|e| no_config(&e))?;
+        return Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| no_config(&e));
+    }
+    match Config::from_kubeconfig(&options).await {
+        Ok(config) => Ok(config),
+        // A pod in the cluster has no kubeconfig; who names a context has one in mind.
+        Err(error) if args.context.is_none() => Config::incluster().map_err(|_| no_config(&error)),
+        Err(error) => Err(no_config(&error)),
+    }
+}
+
+fn no_config(error: &KubeconfigError) -> Failure {
+    Failure::new(format!("no cluster to look at: {}", chain(error)))
+        .help("name one with --kubeconfig, --context or KUBECONFIG; or read manifests or a dump with -f")
+}
+
+fn unreachable(server: &str, error: &kube::Error) -> Failure {
+    Failure::new(format!("the API server {server} cannot be reached: {}", chain(error)))
+        .help("check that `kubectl get nodes` works with the same kubeconfig and context; or read a dump with -f")
+}
+
+/// An error with the causes that its own message leaves out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+async fn list(client: &Client, server: &str, printer: &mut Printer) -> Result<Loaded, Failure> {
+    let (pages, mut arriving) = mpsc::channel(PAGES_AHEAD);
+    let mut lists = JoinSet::new();
+    for (prefix, resource) in RESOURCES {
+        lists.spawn(list_one(client.clone(), server.to_owned(), prefix, resource, pages.clone()));
+    }
+    drop(pages);
+    let mut reader = ClusterReader::default();
+    while let Some(page) = arriving.recv().await {
+        match page {
+            Page::Text { resource, text } => {
+                reader.read(plimsoll_api::Source { name: resource, text: &text }, Limits::default());
+            }
+            Page::Unknown { resource } => {
+                printer.note(&format!("the API server does not know {resource}: taken as there being none"));
+            }
+        }
+    }
+    // In the order of the kinds, so that the same trouble gives the same message.
+    let mut failures = Vec::new();
+    while let Some(done) = lists.join_next().await {
+        match done {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => failures.push(failure),
+            Err(error) => return Err(Failure::new(format!("listing the cluster stopped: {error}"))),
+        }
+    }
+    if let Some((_, failure)) = failures.into_iter().min_by_key(|(order, _)| *order) {
+        return Err(failure);
+    }
+    for error in reader.take_errors() {
+        printer.note(&format!("skipped: {error}"));
+    }
+    let loaded = reader.finish().map_err(|errors| Failure::all(errors.iter().map(ToString::to_string).collect()))?;
+    for note in loaded.notes.iter().filter(|n| is_for_live(n)) {
+        printer.note(&note.to_string());
+    }
+    Ok(loaded)
+}
+
+/// Lists one kind to its end. A failure comes with its place in [`RESOURCES`].
+async fn list_one(
+    client: Client,
+    server: String,
+    prefix: &'static str,
+    resource: &'static str,
+    pages: mpsc::Sender<Page>,
+) -> Result<(), (usize, Failure)> {
+    let order = RESOURCES.iter().position(|(_, r)| *r == resource).unwrap_or_default();
+    let mut query = format!("?limit={PAGE}");
+    loop {
+        let request = Request::get(format!("{prefix}/{resource}{query}")).body(Vec::new());
+        let request = request.map_err(|e| (order, Failure::new(format!("{resource} cannot be listed: {e}"))))?;
+        let page = match client.request_text(request).await {
+            Ok(text) => Page::Text { resource, text },
+            Err(kube::Error::Api(status)) if status.code == 404 => Page::Unknown { resource },
+            // The pages' moment has passed: all at once, then. What was read before is replaced.
+            Err(kube::Error::Api(status)) if status.code == 410 && !query.is_empty() => {
+                query.clear();
+                continue;
+            }
+            Err(error) => return Err((order, refused(&server, resource, &error))),
+        };
+        let next = match &page {
+            Page::Text { text, .. } => next_page(text),
+            Page::Unknown { .. } => None,
+        };
+        if pages.send(page).await.is_err() {
+            return Ok(());
+        }
+        match next {
+            Some(token) => query = format!("?limit={PAGE}&continue={}", escape(&token)),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Where the list goes on.
+fn next_page(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct List {
+        #[serde(default)]
+        metadata: ListMeta,
+    }
+    #[derive(Default, Deserialize)]
+    struct ListMeta {
+        #[serde(default, rename = "continue")]
+        token: Option<String>,
+    }
+    // A page that is not a list is reported when it is decoded.
+    let list: List = serde_json::from_str(text).ok()?;
+    list.metadata.token.filter(|token| !token.is_empty())
+}
+
+/// Makes a token fit to stand in a query: everything that is not plainly harmless is written as its bytes.
+fn escape(token: &str) -> String {
+    let mut out = String::with_capacity(token.len());
+    for byte in token.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn refused(server: &str, resource: &str, error: &kube::Error) -> Failure {
+    match error {
+        kube::Error::Api(status) if status.code == 403 => {
+            Failure::new(format!("listing {resource} is forbidden: {}", status.message)).help(format!(
+                "explain needs the verb list on {}; a dump by somebody who may can be read with -f",
+                RESOURCES.map(|(_, r)| r).join(", ")
+            ))
+        }
+        kube::Error::Api(status) if status.code == 401 => Failure::new(format!(
+            "the API server {server} does not accept the kubeconfig's credentials: {}",
+            status.message
+        ))
+        .help("log in again, or name another context with --context"),
+        kube::Error::Api(status) => Failure::new(format!(
+            "listing {resource} failed: the API server {server} answers {}: {}",
+            status.code, status.message
+        )),
+        error => unreachable(server, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape, next_page};
+
+    #[test]
+    fn a_token_survives_the_query() {
+        assert_eq!(escape("aZ9-._~"), "aZ9-._~");
+        assert_eq!(escape("a+/=&"), "a%2B%2F%3D%26");
+    }
+
+    #[test]
+    fn the_last_page_says_so_by_saying_nothing() {
+        assert_eq!(next_page(r#"{"metadata":{"continue":"x"},"items":[{"a":1}]}"#).as_deref(), Some("x"));
+        assert_eq!(next_page(r#"{"metadata":{"continue":""}}"#), None);
+        assert_eq!(next_page(r#"{"metadata":{}}"#), None);
+        assert_eq!(next_page("no json"), None);
+    }
+}

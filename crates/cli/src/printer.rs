@@ -1,0 +1,81 @@
+//! The only place that writes: data to stdout, notes and errors to stderr.
+//!
+//! Text comes with its colours; the streams take them away where they are not wanted (no terminal, `NO_COLOR`).
+
+use std::io::Write;
+
+use anstream::AutoStream;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::failure::Failure;
+use crate::text::style;
+
+/// How wide lines are where no terminal says so.
+const DEFAULT_WIDTH: usize = 100;
+
+/// The narrowest width that is honoured: below this a table is not readable anyway.
+const MIN_WIDTH: usize = 40;
+
+/// Writes what commands have to say.
+pub struct Printer {
+    out: AutoStream<std::io::Stdout>,
+    err: AutoStream<std::io::Stderr>,
+    output: Output,
+}
+
+impl Printer {
+    /// A printer to this process's streams.
+    pub fn new(output: Output) -> Self {
+        Self { out: anstream::stdout(), err: anstream::stderr(), output }
+    }
+
+    /// Whether the result is for a person.
+    pub fn is_table(&self) -> bool {
+        self.output == Output::Table
+    }
+
+    /// How wide a line of stdout may be.
+    fn width(&self) -> usize {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(MIN_WIDTH))
+    }
+
+    /// Writes data in the form the user asked for. The table is made only where it is wanted.
+    pub fn data<T: Serialize>(&mut self, data: &T, table: impl FnOnce(&T, usize) -> String) -> Result<(), Failure> {
+        let text = match self.output {
+            Output::Table => table(data, self.width()),
+            Output::Json => {
+                let json = serde_json::to_string_pretty(data);
+                json.map_err(|e| Failure::new(format!("the result cannot be written as JSON: {e}")))? + "\n"
+            }
+            Output::Yaml => serde_saphyr::to_string(data)
+                .map_err(|e| Failure::new(format!("the result cannot be written as YAML: {e}")))?,
+        };
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    /// Says something by the way. Nothing depends on its being read, so a closed stderr is no error.
+    pub fn note(&mut self, note: &str) {
+        let style = style::NOTE;
+        let _ = writeln!(self.err, "{style}note{style:#}: {note}");
+    }
+
+    /// Says why the command failed.
+    pub fn failure(&mut self, failure: &Failure) {
+        /// More problems than this are counted rather than listed.
+        const LISTED: usize = 20;
+        let (error, help) = (style::ERROR, style::HELP);
+        for problem in failure.problems().iter().take(LISTED) {
+            let _ = writeln!(self.err, "{error}error{error:#}: {problem}");
+        }
+        if let Some(more) = failure.problems().len().checked_sub(LISTED).filter(|more| *more > 0) {
+            let _ = writeln!(self.err, "{error}error{error:#}: {more} more errors of this kind");
+        }
+        if let Some(advice) = failure.advice() {
+            let _ = writeln!(self.err, "{help}help{help:#}: {advice}");
+        }
+    }
+}
