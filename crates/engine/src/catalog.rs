@@ -15,10 +15,6 @@ use crate::view::{ClusterView, Workloads};
 use crate::volumes::{AssumeError, VolumeCatalog, VolumePlan};
 
 /// A change of the cluster.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "an event is moved once, into the catalog; a box would cost each an allocation"
-)]
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "nearly every event is the large one, and none is kept")]
 pub enum Event {
