@@ -295,7 +295,10 @@ impl Cluster {
         if classes.is_empty() {
             for (key, planned) in plan {
                 if let Planned::New(Some(pool)) = planned {
-                    let sums = classes.entry(self.claims[key].class.clone()).or_default();
+                    // The field counts here, and not the annotation; upstream crashes where only the latter is set.
+                    let claim = &self.claims[key];
+                    let class = if claim.class_field.is_empty() { &claim.class } else { &claim.class_field };
+                    let sums = classes.entry(class.clone()).or_default();
                     *sums = (sums.0 + bytes(key), self.pools[pool].capacity.map_or(0, |q| q.value()));
                 }
             }
