@@ -2,7 +2,7 @@
 //!
 //! A quantity is a decimal number with the notation it was written in. The rules are those of the API server, which
 //! keeps a number in one of two ways and lets the difference be seen where numbers get too large for 64 bits; since
-//! verdicts depend on it, the difference is kept here too (see [`Form`]).
+//! verdicts depend on it, the difference is kept here too (see `Form`).
 //!
 //! Up to 38 significant digits are kept. The API server has no such limit; a longer number is rounded away from zero,
 //! so that it may come to equal a number of at most 38 digits, but never to pass it.

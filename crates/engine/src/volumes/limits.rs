@@ -161,6 +161,11 @@ fn inline_error(volume: &str, error: &str) -> String {
 }
 
 impl PodAttachments {
+    /// Whether some volume of the pod cannot be counted, so that every node must be asked.
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.missing.is_some() || self.error.is_some()
+    }
+
     /// Finds what the pod needs attached.
     pub(crate) fn prepare(catalog: &VolumeCatalog, pod: &Pod, claims: &PodClaims<'_>, gates: Gates) -> Self {
         let mut found = Self::default();
@@ -218,7 +223,7 @@ impl PodVolumes<'_> {
         if !wanted.applies {
             return None;
         }
-        if wanted.missing.is_none() && wanted.error.is_none() && !self.catalog.limits_attachments() {
+        if !wanted.is_unclear() && !self.catalog.limits_attachments() {
             return None;
         }
         let csi_node = self.catalog.csi_nodes.get(self.catalog.node_name(node));

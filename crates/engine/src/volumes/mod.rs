@@ -1,6 +1,6 @@
 //! Everything about volumes: what there is, what is free, and what a pod's claims could become on a node.
 //!
-//! [`VolumeCatalog`] is told of objects by events and keeps the indexes; [`PodVolumes`] is made once per pod and then
+//! `VolumeCatalog` is told of objects by events and keeps the indexes; [`PodVolumes`] is made once per pod and then
 //! asked about nodes. Upstream's four volume filters are the modules `binding`, `limits`, `zone` and `restrictions`.
 
 mod assume;
@@ -8,6 +8,7 @@ mod binding;
 mod capacity;
 mod catalog;
 mod claims;
+mod controller_bind;
 mod controller_match;
 mod explain;
 mod limits;
