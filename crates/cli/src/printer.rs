@@ -69,7 +69,7 @@ impl Printer {
         const LISTED: usize = 20;
         let (error, help) = (style::ERROR, style::HELP);
         for problem in failure.problems().iter().take(LISTED) {
-            let _ = writeln!(self.err, "{error}error{error:#}: {problem}");
+            let _ = writeln!(self.err, "{error}error{error:#}: {}", shortened(problem));
         }
         if let Some(more) = failure.problems().len().checked_sub(LISTED).filter(|more| *more > 0) {
             let _ = writeln!(self.err, "{error}error{error:#}: {more} more errors of this kind");
@@ -77,5 +77,15 @@ impl Printer {
         if let Some(advice) = failure.advice() {
             let _ = writeln!(self.err, "{help}help{help:#}: {advice}");
         }
+    }
+}
+
+/// A problem may quote input of any size; its beginning tells enough.
+fn shortened(problem: &str) -> std::borrow::Cow<'_, str> {
+    /// Longer than any message that is not a quotation.
+    const LONGEST: usize = 1_000;
+    match problem.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &problem[..end]).into(),
+        None => problem.into(),
     }
 }
