@@ -2,6 +2,8 @@
 //!
 //! `CONFORMANCE=FILE` (JSON lines, plain or `.gz`) checks another file too.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
 mod common;
 
 use std::collections::BTreeSet;

@@ -36,8 +36,8 @@ Examples:
   # From a folder of manifests or kubectl dumps
   plimsoll explain -f cluster/ shop/web-0
   # Every waiting pod of a dump
-  kubectl get -A -o json nodes,pods,pvc,pv,storageclasses,csinodes,csidrivers,\\
-    csistoragecapacities,volumeattachments | plimsoll explain -f -
+  kubectl get -A -o json no,po,ns,pv,pvc,sc,svc,rc,rs,sts,csinodes,csidrivers,\\
+csistoragecapacities,volumeattachments | plimsoll explain -f -
   # Exactly what kube-scheduler would decide
   plimsoll explain -f cluster/ web-0 --as-upstream
   # What a code means and what to do

@@ -26,6 +26,8 @@ struct Manners {
     unknown: Option<&'static str>,
     /// Whether tokens for further pages are too old.
     expired: bool,
+    /// Whether there is a volume that cannot be read.
+    malformed: bool,
 }
 
 /// An API server that ends with the test.
@@ -40,7 +42,13 @@ impl Server {
     fn start(name: &str, manners: Manners) -> Self {
         let dump = std::fs::read(cases().join("kubectl-list.json")).unwrap();
         let dump: Value = serde_json::from_slice(&dump).unwrap();
-        let items = dump["items"].as_array().unwrap().clone();
+        let mut items = dump["items"].as_array().unwrap().clone();
+        if manners.malformed {
+            let spec = json!({"capacity": {"storage": "lots"}});
+            items.push(
+                json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "odd"}, "spec": spec}),
+            );
+        }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ending = Arc::new(AtomicBool::new(false));
@@ -175,6 +183,18 @@ fn a_kind_that_the_server_does_not_know_is_noted() {
     let done = server.explain(&["web-1"]);
     let expected = "note: the API server does not know csistoragecapacities: taken as there being none\n";
     assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), expected));
+}
+
+/// One object that cannot be read does not keep the others from being judged.
+#[test]
+fn a_malformed_object_is_noted_and_skipped() {
+    let server = Server::start("malformed", Manners { malformed: true, ..Manners::default() });
+    let done = server.explain(&["web-1"]);
+    let note =
+        "note: skipped: persistentvolumes: document 1, item 2: PersistentVolume odd: spec.capacity.storage: ";
+    assert_eq!(done.status.code(), Some(0));
+    assert!(text(&done.stderr).starts_with(note), "{}", text(&done.stderr));
+    assert_eq!(text(&done.stderr).lines().count(), 1);
 }
 
 #[test]

@@ -31,6 +31,13 @@ pub enum Event {
     },
 }
 
+/// An assumed placement. The uid tells a pod from another that was made under the same name since.
+#[derive(Clone, Debug)]
+struct AssumedPod {
+    uid: Name,
+    node: Name,
+}
+
 /// How many deletions are remembered, so that a late event does not bring an object back. Watches repeat what is
 /// recent; nothing repeats what lies ten thousand deletions back.
 const REMEMBERED_DELETIONS: usize = 10_000;
@@ -45,9 +52,9 @@ pub struct Catalog {
     /// Every pod as last seen, placed or not.
     pods: BTreeMap<ObjectKey, Arc<Pod>>,
     /// The pods whose placement is assumed, with their nodes.
-    assumed: Map<ObjectKey, Name>,
+    assumed: Map<ObjectKey, AssumedPod>,
     deleted: Map<(Kind, ObjectKey), Version>,
-    deletions: VecDeque<(Kind, ObjectKey)>,
+    deletions: VecDeque<(Kind, ObjectKey, Version)>,
 }
 
 impl Catalog {
@@ -111,7 +118,8 @@ impl Catalog {
         let mut placed = (**known).clone();
         placed.node = Some(node.clone());
         self.volumes.assume(plan, node)?;
-        self.assumed.insert(pod.clone(), node.clone());
+        let assumed = AssumedPod { uid: placed.uid.clone(), node: node.clone() };
+        self.assumed.insert(pod.clone(), assumed);
         self.seat(Arc::new(placed));
         Ok(())
     }
@@ -121,10 +129,12 @@ impl Catalog {
         self.volumes.is_bound(plan)
     }
 
-    /// Takes back an assumed placement, as far as no newer event did so already.
-    pub fn forget(&mut self, pod: &ObjectKey, plan: &VolumePlan) {
+    /// Takes back an assumed placement, as far as no newer event did so already. A pod that was made anew under the same
+    /// name, and has another uid, keeps its place.
+    pub fn forget(&mut self, pod: &ObjectKey, uid: &str, plan: &VolumePlan) {
         self.volumes.forget(plan);
-        if self.assumed.remove(pod).is_some() {
+        if self.assumed.get(pod).is_some_and(|assumed| *assumed.uid == *uid) {
+            self.assumed.remove(pod);
             self.unseat(pod);
             if let Some(known) = self.pods.get(pod).cloned() {
                 self.seat(known);
@@ -143,10 +153,9 @@ impl Catalog {
     pub fn put_back(&mut self, pod: &ObjectKey) {
         let Some(known) = self.pods.get(pod).cloned() else { return };
         match self.assumed.get(pod) {
-            Some(node) => {
-                let mut placed = (*known).clone();
-                placed.node = Some(node.clone());
-                self.seat(Arc::new(placed));
+            Some(assumed) => {
+                let node = assumed.node.clone();
+                self.seat(Arc::new(Pod { node: Some(node), ..(*known).clone() }));
             }
             None => self.seat(known),
         }
@@ -256,13 +265,12 @@ impl Catalog {
 
     fn set_pod(&mut self, pod: Arc<Pod>) {
         let key = pod.key.clone();
-        let known = self.pods.insert(key.clone(), Arc::clone(&pod));
-        if pod.node.is_none() && !pod.ended && self.assumed.contains_key(&key) {
-            let same = known.is_some_and(|k| k.uid == pod.uid);
-            if same {
-                // The API server does not know of our choice yet; it stands.
-                return;
-            }
+        self.pods.insert(key.clone(), Arc::clone(&pod));
+        let assumed = self.assumed.get(&key).filter(|a| a.uid == pod.uid && pod.node.is_none() && !pod.ended);
+        if let Some(node) = assumed.map(|a| a.node.clone()) {
+            // The API server does not know of our choice yet; it stands, with what is new of the pod.
+            self.seat(Arc::new(Pod { node: Some(node), ..(*pod).clone() }));
+            return;
         }
         self.assumed.remove(&key);
         self.unseat(&key);
@@ -286,14 +294,17 @@ impl Catalog {
 
     fn remember_deletion(&mut self, kind: Kind, key: &ObjectKey, version: Version) {
         let at = self.deleted.entry((kind, key.clone())).or_insert(0);
-        if *at == 0 {
-            self.deletions.push_back((kind, key.clone()));
+        if *at >= version {
+            return;
         }
-        *at = (*at).max(version);
+        *at = version;
+        self.deletions.push_back((kind, key.clone(), version));
         if self.deletions.len() > REMEMBERED_DELETIONS
-            && let Some(oldest) = self.deletions.pop_front()
+            && let Some((kind, key, version)) = self.deletions.pop_front()
+            // A name that was deleted again since then stays for its newer deletion.
+            && self.deleted.get(&(kind, key.clone())) == Some(&version)
         {
-            self.deleted.remove(&oldest);
+            self.deleted.remove(&(kind, key));
         }
     }
 }

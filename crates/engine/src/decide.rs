@@ -21,6 +21,8 @@ pub struct Decision {
     pub nodes: Vec<NodeDecision>,
     /// The node that would be chosen: the highest total, the first by name among equals.
     pub chosen: Option<Name>,
+    /// The plugins that narrowed the choice of nodes before any was looked at.
+    pub narrowed_by: Vec<Plugin>,
 }
 
 /// What was decided about a pod on one node.
@@ -32,6 +34,8 @@ pub struct NodeDecision {
     pub refusals: Vec<Refusal>,
     /// What the pod's claims would become here.
     pub plan: VolumePlan,
+    /// Whether a plugin narrowed the choice to other nodes before any was looked at. Upstream then asks no filter here.
+    pub narrowed: bool,
     /// Each plugin's score, 0–100; `None` where the node does not fit.
     pub scores: Option<Vec<(Plugin, i64)>>,
     /// The weighted sum; `None` where the node does not fit.
@@ -69,7 +73,7 @@ impl Catalog {
         let filters = NodeFilters::prepare(pod, &view);
         let volumes = self.volumes_of(pod, gates);
         if let Some(rejection) = rejection(pod, &filters, &volumes) {
-            return Decision { rejection: Some(rejection), nodes: Vec::new(), chosen: None };
+            return Decision { rejection: Some(rejection), nodes: Vec::new(), chosen: None, narrowed_by: Vec::new() };
         }
         let mut nodes: Vec<(NodeIndex, NodeDecision)> =
             self.nodes.iter_by_name().map(|row| (row.index(), judge(row, &filters, &volumes))).collect();
@@ -84,10 +88,14 @@ impl Catalog {
         let best = nodes.iter().filter_map(|n| Some((n.total?, &n.node)));
         // Nodes are in order of their names, and the first of the best stays.
         let chosen = best.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, name)| name.clone());
-        Decision { rejection: None, nodes, chosen }
+        let narrowed_by = filters.narrowed().iter().map(|(plugin, _)| *plugin).collect();
+        Decision { rejection: None, nodes, chosen, narrowed_by }
     }
 
     /// Chooses a node for a pod, without saying why the others do not fit: what a scheduler does all day.
+    ///
+    /// With the gate `EphemeralForecast` the plan may hold claims that do not exist yet; such a plan says where the pod would
+    /// go, and cannot be assumed. A scheduler turns that gate off.
     pub fn choose(&self, pod: &Pod, gates: Gates) -> Result<Option<Choice>, Refusal> {
         let view = self.view();
         let filters = NodeFilters::prepare(pod, &view);
@@ -131,8 +139,15 @@ impl Decision {
             return format!("0/{node_count} nodes are available: {}.", rejection.reason);
         }
         let feasible = self.nodes.iter().filter(|n| n.is_feasible()).count();
+        let mut plugins: Vec<&str> = self.narrowed_by.iter().map(|p| p.name()).collect();
+        plugins.sort_unstable();
+        let narrowed = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for node in &self.nodes {
+            if node.narrowed {
+                *counts.entry(&narrowed).or_default() += 1;
+                continue;
+            }
             let first = node.refusals.first().map(|r| r.plugin);
             for refusal in node.refusals.iter().filter(|r| Some(r.plugin) == first) {
                 *counts.entry(&refusal.reason).or_default() += 1;
@@ -164,5 +179,7 @@ fn judge(row: &NodeRow, filters: &NodeFilters<'_>, volumes: &PodVolumes<'_>) -> 
     let mut refusals = filters.refusals(row);
     refusals.extend(volumes.refusals(row.index()));
     refusals.sort_by_key(|r| r.plugin);
-    NodeDecision { node: row.node().name.clone(), refusals, plan: volumes.plan(row.index()), scores: None, total: None }
+    let name = row.node().name.clone();
+    let narrowed = filters.narrowed().iter().any(|(_, names)| !names.contains(&name));
+    NodeDecision { node: name, refusals, plan: volumes.plan(row.index()), narrowed, scores: None, total: None }
 }

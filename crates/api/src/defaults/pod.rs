@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::pod_resources;
 use crate::kinds::PriorityClass;
+use crate::kinds::disk::AzureDiskSource;
 use crate::kinds::pod::{Container, Pod, PodAffinityTerm, Toleration};
 use crate::kinds::selectors::{Expression, RawLabelSelector};
 use crate::lenient::Pairs;
@@ -54,6 +55,7 @@ pub(crate) fn complete_pod(pod: &mut Pod, priorities: &Priorities) -> Option<Str
             host_ports(container);
         }
     }
+    pod.spec.volumes.iter_mut().filter_map(|v| v.azure_disk.as_mut()).for_each(AzureDiskSource::complete);
     pod_resources::complete(&mut pod.spec);
     tolerate_for_a_while(&mut pod.spec.tolerations);
     merge_label_keys(pod);

@@ -15,6 +15,9 @@ pub fn complete_class(class: &mut StorageClass) {
 /// Completes a volume without a phase: one with a claim is Bound, any other Available.
 pub fn complete_volume(volume: &mut PersistentVolume) {
     if volume.status.phase.is_empty() {
+        if let Some(disk) = &mut volume.spec.azure_disk {
+            disk.complete();
+        }
         let phase = if volume.spec.claim_ref.is_some() { "Bound" } else { "Available" };
         volume.status.phase = phase.to_owned();
     }

@@ -65,6 +65,15 @@ pub(crate) struct Sources<'a> {
     pub vsphere: Option<&'a VsphereSource>,
 }
 
+impl AzureDiskSource {
+    /// The API server stores a kind where none is given.
+    pub(crate) fn complete(&mut self) {
+        if self.kind.is_empty() {
+            self.kind = "Shared".to_owned();
+        }
+    }
+}
+
 impl Sources<'_> {
     /// The disk and whether it is only read.
     pub fn disk(&self, names: &mut Interner) -> Option<(InTreeDisk, bool)> {

@@ -1,7 +1,7 @@
 //! The conformance clusters: reading them, and finding where a decision differs from kube-scheduler's own answer.
 
-// Each test file uses its own part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a line that cannot be read fails the test")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,7 @@
 //! Makes the edit that a remedy names, in the objects as JSON: what a person, or kubectl, would do with it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "an edit that cannot be made fails the test")]
+
 use plimsoll_engine::Patch;
 use serde_json::{Map, Value};
 
@@ -7,7 +9,7 @@ use serde_json::{Map, Value};
 pub fn apply(patch: &Patch, objects: &mut Vec<Value>) {
     let is_it = |o: &Value| {
         o["kind"] == patch.kind
-            && o["metadata"]["name"] == &*patch.name
+            && o["metadata"]["name"] == *patch.name
             && (patch.namespace.is_none()
                 || o["metadata"]["namespace"] == patch.namespace.as_deref().unwrap_or_default())
     };

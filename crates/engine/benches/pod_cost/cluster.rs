@@ -225,7 +225,7 @@ impl Lab {
     pub fn settle(&mut self, pod: &Pod, choice: Option<(Name, VolumePlan)>) {
         if let Some((node, plan)) = choice {
             self.catalog.assume(&pod.key, &node, &plan).unwrap();
-            self.catalog.forget(&pod.key, &plan);
+            self.catalog.forget(&pod.key, &pod.uid, &plan);
         }
     }
 

@@ -272,7 +272,7 @@ fn sb_34_a_provisioner_that_clears_the_node_fails_it_and_any_node_is_possible_ne
     lab.claim("data", |c| c.selected_node = None);
     let failure = failed(placement.next(&lab.catalog));
     assert_eq!(failure.to_string(), "binding volumes: provisioning failed for PVC \"data\"");
-    lab.catalog.forget(&lab.pod, &lab.plan);
+    lab.catalog.forget(&lab.pod, "uid-p", &lab.plan);
     let next = lab.catalog.decide(&pod("p2", &["data"]), Gates::AS_UPSTREAM);
     assert!(next.nodes.iter().all(|n| n.is_feasible()));
 }
@@ -359,7 +359,7 @@ fn sb_41_after_a_timeout_only_the_same_node_is_possible() {
     let mut placement = lab.begin();
     lab.write_all(&mut placement);
     placement.timed_out();
-    lab.catalog.forget(&lab.pod, &lab.plan);
+    lab.catalog.forget(&lab.pod, "uid-p", &lab.plan);
     let next = lab.catalog.decide(&pod("p2", &["data"]), Gates::AS_UPSTREAM);
     let feasible: Vec<&str> = next.nodes.iter().filter(|n| n.is_feasible()).map(|n| &*n.node).collect();
     assert_eq!(feasible, ["a"]);
@@ -412,7 +412,7 @@ fn sb_50_a_cancelled_placement_says_why_and_leaves_what_was_written() {
     lab.write_all(&mut placement);
     placement.cancel("preempted by DefaultPreemption");
     assert_eq!(failed(placement.next(&lab.catalog)).to_string(), "binding volumes: preempted by DefaultPreemption");
-    lab.catalog.forget(&lab.pod, &lab.plan);
+    lab.catalog.forget(&lab.pod, "uid-p", &lab.plan);
     let data = lab.catalog.observed_claim(&ObjectKey::new("default", "data")).unwrap();
     assert_eq!(data.selected_node.as_deref(), Some("a"));
 }

@@ -121,7 +121,11 @@ impl VolumeCatalog {
             match plan.outcome {
                 Outcome::Static => {
                     let record = plan.volume.as_ref().and_then(|v| self.slab.by_name(v));
-                    let assumed = record.filter(|r| r.volume.version == plan.volume_version);
+                    // Another claim's assumption on the same version of the volume is not ours to take back.
+                    let assumed = record.filter(|r| {
+                        r.volume.version == plan.volume_version
+                            && r.volume.claim_ref.as_ref().is_some_and(|c| c.claim == plan.claim)
+                    });
                     if let Some((record, observed)) = assumed.and_then(|r| Some((r, r.observed.clone()?))) {
                         match one_less(observed) {
                             Ok(observed) => self.put_volume(Arc::clone(&record.volume), Some(observed)),

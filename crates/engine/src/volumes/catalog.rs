@@ -82,6 +82,10 @@ pub(crate) struct ClaimUser {
 impl VolumeCatalog {
     /// A node came, or its labels changed.
     pub(crate) fn set_node(&mut self, index: usize, name: &Name, labels: Labels) {
+        if self.nodes.get(name) == Some(&index) && self.topologies.labels(index) == Some(&labels) {
+            // A heartbeat, a condition, an image: nothing that volumes look at.
+            return;
+        }
         self.nodes.insert(name.clone(), index);
         if self.attached.len() <= index {
             self.attached.resize_with(index + 1, OnceLock::new);

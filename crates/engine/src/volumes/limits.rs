@@ -161,6 +161,11 @@ fn inline_error(volume: &str, error: &str) -> String {
 }
 
 impl PodAttachments {
+    /// Whether some volume of the pod cannot be counted, so that every node must be asked.
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.missing.is_some() || self.error.is_some()
+    }
+
     /// Finds what the pod needs attached.
     pub(crate) fn prepare(catalog: &VolumeCatalog, pod: &Pod, claims: &PodClaims<'_>, gates: Gates) -> Self {
         let mut found = Self::default();
@@ -218,7 +223,7 @@ impl PodVolumes<'_> {
         if !wanted.applies {
             return None;
         }
-        if wanted.missing.is_none() && wanted.error.is_none() && !self.catalog.limits_attachments() {
+        if !wanted.is_unclear() && !self.catalog.limits_attachments() {
             return None;
         }
         let csi_node = self.catalog.csi_nodes.get(self.catalog.node_name(node));
@@ -232,7 +237,7 @@ impl PodVolumes<'_> {
         if list.is_empty() {
             return None;
         }
-        let planned = self.planned_ids(list, judgement);
+        let planned = self.planned_ids(list, judgement, csi_node.is_some());
         let ids: &[VolumeId] = &planned;
         for (driver, _) in ids {
             let strict = self.catalog.drivers.get(driver).is_some_and(|d| d.prevent_scheduling_if_missing);
@@ -271,17 +276,18 @@ impl PodVolumes<'_> {
 
     /// The volumes that the pod would have attached on this node. With the gate `AttachAwarePlan`, a claim that the plan
     /// binds to a volume that exists counts as that volume, and not as one of its class's provisioner.
-    fn planned_ids(&self, list: &[Wanted], judgement: &Judgement<'_>) -> SmallVec<[VolumeId; 2]> {
+    fn planned_ids(&self, list: &[Wanted], judgement: &Judgement<'_>, csi_node: bool) -> SmallVec<[VolumeId; 2]> {
         let id_of = |wanted: &Wanted| -> Option<VolumeId> {
             let fit = wanted.delayed.and_then(|i| judgement.statics.iter().find(|(at, _)| *at == i));
             let Some((_, fit)) = fit else { return Some(wanted.id.clone()) };
             match &self.catalog.slab.volume(fit.slot).source {
                 VolumeSource::Csi { driver, handle } => Some((driver.clone(), handle.clone())),
-                VolumeSource::InTree(disk) => {
+                // As for bound volumes, only a node with a CSINode counts an in-tree disk under its driver.
+                VolumeSource::InTree(disk) if csi_node => {
                     let labels = &self.catalog.slab.volume(fit.slot).labels;
                     Some((migration::plugin_of(disk)?.driver.into(), migration::handle(disk, Some(labels)).ok()?))
                 }
-                VolumeSource::Other => None,
+                VolumeSource::InTree(_) | VolumeSource::Other => None,
             }
         };
         list.iter().filter_map(id_of).collect()

@@ -8,6 +8,7 @@ mod binding;
 mod capacity;
 mod catalog;
 mod claims;
+mod controller_bind;
 mod controller_match;
 mod explain;
 mod limits;

@@ -35,8 +35,8 @@ struct Promise {
     node: Name,
     /// How much it takes.
     bytes: i64,
-    /// The pool it is counted in.
-    pool: Option<ObjectKey>,
+    /// The pools that could make it, in order of their keys. Nearly always there is one.
+    pools: SmallVec<[ObjectKey; 1]>,
 }
 
 /// Space of a volume that was made by our own choice and may not show in its pool's object yet.
@@ -103,14 +103,40 @@ impl ClassPools {
 
     /// The space promised in each pool, leaving out the claims in `without`.
     pub(crate) fn promised(&self, without: &[&ObjectKey]) -> BTreeMap<ObjectKey, i64> {
+        self.assign(without).0
+    }
+
+    /// Books every promise in a pool: those first that have no choice, then the others in order of their keys, each in the
+    /// first pool that has room for it beside those before. The sums by pool, and who is in which.
+    fn assign(&self, without: &[&ObjectKey]) -> (BTreeMap<ObjectKey, i64>, Vec<(&ObjectKey, &ObjectKey)>) {
         let mut sums: BTreeMap<ObjectKey, i64> = BTreeMap::new();
-        let waiting = self.promises.iter().filter_map(|(claim, p)| Some((claim, p.pool.as_ref()?, p.bytes)));
-        let settling = self.settling.iter().map(|(claim, s)| (claim, &s.pool, s.bytes));
-        for (_, pool, bytes) in waiting.chain(settling).filter(|(claim, ..)| !without.contains(claim)) {
+        let mut booked = Vec::new();
+        let add = |sums: &mut BTreeMap<ObjectKey, i64>, pool: &ObjectKey, bytes: i64| {
             let sum = sums.entry(pool.clone()).or_default();
             *sum = sum.saturating_add(bytes);
+        };
+        for settling in self.settling.iter().filter(|(claim, _)| !without.contains(claim)).map(|(_, s)| s) {
+            add(&mut sums, &settling.pool, settling.bytes);
         }
-        sums
+        let waiting = || self.promises.iter().filter(|(claim, _)| !without.contains(claim));
+        for (claim, promise) in waiting() {
+            if let [only] = promise.pools.as_slice() {
+                add(&mut sums, only, promise.bytes);
+                booked.push((claim, only));
+            }
+        }
+        for (claim, promise) in waiting().filter(|(_, p)| p.pools.len() > 1) {
+            let has_room = |pool: &&ObjectKey| {
+                let capacity = self.by_key.get(*pool).and_then(|slot| self.get(*slot)).and_then(|r| r.capacity);
+                let taken = sums.get(*pool).copied().unwrap_or(0);
+                capacity.is_none_or(|capacity| capacity.saturating_sub(taken) >= promise.bytes)
+            };
+            if let Some(pool) = promise.pools.iter().find(has_room).or_else(|| promise.pools.first()) {
+                add(&mut sums, pool, promise.bytes);
+                booked.push((claim, pool));
+            }
+        }
+        (sums, booked)
     }
 
     /// Whether anything is promised.
@@ -118,26 +144,24 @@ impl ClassPools {
         !self.promises.is_empty() || !self.settling.is_empty()
     }
 
-    /// The pool in which a claim of this size, to be made for this node, is counted: the first that could make it.
-    fn pool_for(&self, node: Option<usize>, bytes: i64, topologies: &Topologies) -> Option<ObjectKey> {
-        let node = node?;
-        let mut keys: Vec<(&ObjectKey, bool)> =
-            self.at(node, topologies).map(|(k, r)| (k, r.limit.is_some_and(|l| l >= bytes))).collect();
-        keys.sort_by_key(|(k, roomy)| (!roomy, (*k).clone()));
-        keys.first().map(|(k, _)| (*k).clone())
+    /// The pools that could make a volume of this size for this node, in order of their keys; where none could, the first
+    /// that the node can reach.
+    fn candidates(&self, node: Option<usize>, bytes: i64, topologies: &Topologies) -> SmallVec<[ObjectKey; 1]> {
+        let Some(node) = node else { return SmallVec::new() };
+        let mut reachable: SmallVec<[(&ObjectKey, bool); 2]> =
+            self.at(node, topologies).map(|(key, r)| (key, r.limit.is_some_and(|l| l >= bytes))).collect();
+        reachable.sort_unstable();
+        let roomy = reachable.iter().filter(|(_, roomy)| *roomy).map(|(key, _)| (*key).clone());
+        let found: SmallVec<[ObjectKey; 1]> = roomy.collect();
+        if found.is_empty() { reachable.first().map(|(key, _)| (*key).clone()).into_iter().collect() } else { found }
     }
 
     fn reassign(&mut self, nodes: &Map<Name, usize>, topologies: &Topologies) {
-        let assigned: Vec<(ObjectKey, Option<ObjectKey>)> = self
-            .promises
-            .iter()
-            .map(|(claim, p)| (claim.clone(), self.pool_for(nodes.get(&p.node).copied(), p.bytes, topologies)))
-            .collect();
-        for (claim, pool) in assigned {
-            if let Some(promise) = self.promises.get_mut(&claim) {
-                promise.pool = pool;
-            }
+        let mut promises = std::mem::take(&mut self.promises);
+        for promise in promises.values_mut() {
+            promise.pools = self.candidates(nodes.get(&promise.node).copied(), promise.bytes, topologies);
         }
+        self.promises = promises;
     }
 }
 
@@ -250,8 +274,8 @@ impl Pools {
         match wanted {
             Some((node, bytes)) => {
                 let pools = self.by_class.entry(class.clone()).or_default();
-                let pool = pools.pool_for(nodes.get(&node).copied(), bytes, topologies);
-                pools.promises.insert(claim.clone(), Promise { node, bytes, pool });
+                let candidates = pools.candidates(nodes.get(&node).copied(), bytes, topologies);
+                pools.promises.insert(claim.clone(), Promise { node, bytes, pools: candidates });
             }
             None => {
                 if let Some(pools) = self.by_class.get_mut(class) {
@@ -264,10 +288,9 @@ impl Pools {
     /// Turns a promise of ours into space that the pool's object will show soon: its volume has been made.
     pub(crate) fn made(&mut self, class: &Name, claim: &ObjectKey) {
         let now = self.now;
-        if let Some(pools) = self.by_class.get_mut(class)
-            && let Some(promise) = pools.promises.remove(claim)
-            && let Some(pool) = promise.pool
-        {
+        let Some(pools) = self.by_class.get_mut(class) else { return };
+        let pool = pools.assign(&[]).1.into_iter().find(|(c, _)| *c == claim).map(|(_, pool)| pool.clone());
+        if let (Some(promise), Some(pool)) = (pools.promises.remove(claim), pool) {
             pools.settling.insert(claim.clone(), Settling { pool, bytes: promise.bytes, since: now });
         }
     }

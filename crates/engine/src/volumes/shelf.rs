@@ -119,7 +119,7 @@ impl FitColumn {
             column.closeness.resize(segment + 1, NO_FIT);
         }
         column.fits[segment] = fit;
-        column.closeness[segment] = fit.map_or(NO_FIT, |f| utilization(self.request_bytes, f.bytes) as u8);
+        column.closeness[segment] = fit.map_or(NO_FIT, |f| utilization(self.request_bytes, f.bytes).clamp(0, 100) as u8);
     }
 
     /// The columns by topology.
@@ -138,6 +138,8 @@ impl FitColumn {
 pub(crate) struct Shelf {
     key: ShelfKey,
     piles: Map<ReachId, BTreeMap<PileKey, VolumeSlot>>,
+    /// The topologies of the piles, with how many piles each: where to look for a node's piles.
+    topologies: SmallVec<[(TopologyId, u32); 1]>,
     /// Least recently used first. Behind a lock, because asking fills it; events reach it without one.
     columns: Mutex<Vec<Arc<FitColumn>>>,
 }
@@ -145,13 +147,18 @@ pub(crate) struct Shelf {
 impl Clone for Shelf {
     /// Columns are only remembered answers: a copy makes its own.
     fn clone(&self) -> Self {
-        Self { key: self.key.clone(), piles: self.piles.clone(), columns: Mutex::new(Vec::new()) }
+        Self {
+            key: self.key.clone(),
+            piles: self.piles.clone(),
+            topologies: self.topologies.clone(),
+            columns: Mutex::new(Vec::new()),
+        }
     }
 }
 
 impl Shelf {
     fn new(key: ShelfKey) -> Self {
-        Self { key, piles: Map::default(), columns: Mutex::new(Vec::new()) }
+        Self { key, piles: Map::default(), topologies: SmallVec::new(), columns: Mutex::new(Vec::new()) }
     }
 
     /// Whether volumes of this shelf serve the claim, size, place and labels aside.
@@ -247,16 +254,9 @@ impl Shelf {
         let request = claim.requested();
         let selector = claim.usable_selector();
         let mut found: Vec<Fit> = Vec::new();
-        let mut topologies_seen: SmallVec<[TopologyId; 2]> = SmallVec::new();
-        for reach in self.piles.keys() {
-            let topology = topologies.topology_of(*reach);
-            if !topologies_seen.contains(&topology) {
-                topologies_seen.push(topology);
-            }
-        }
-        for topology in topologies_seen {
-            let Some(segment) = topologies.segment_of(topology, node) else { continue };
-            for reach in topologies.reaches_at((topology, segment)) {
+        for (topology, _) in &self.topologies {
+            let Some(segment) = topologies.segment_of(*topology, node) else { continue };
+            for reach in topologies.reaches_at((*topology, segment)) {
                 let Some(pile) = self.piles.get(reach) else { continue };
                 found.extend(
                     pile.range((request, None)..)
@@ -281,7 +281,15 @@ impl Shelf {
 
     fn insert(&mut self, slot: VolumeSlot, reach: ReachId, topologies: &Topologies, slab: &VolumeSlab) {
         let volume = slab.volume(slot);
-        self.piles.entry(reach).or_default().insert((volume.capacity, Some(volume.name.clone())), slot);
+        let pile = self.piles.entry(reach).or_insert_with(|| {
+            let topology = topologies.topology_of(reach);
+            match self.topologies.iter_mut().find(|(t, _)| *t == topology) {
+                Some((_, piles)) => *piles += 1,
+                None => self.topologies.push((topology, 1)),
+            }
+            BTreeMap::new()
+        });
+        pile.insert((volume.capacity, Some(volume.name.clone())), slot);
         let fit = Fit { size: volume.capacity, bytes: volume.capacity.value(), slot };
         let topology = topologies.topology_of(reach);
         for column in self.columns.get_mut().unwrap_or_else(PoisonError::into_inner) {
@@ -304,6 +312,11 @@ impl Shelf {
             pile.remove(&(volume.capacity, Some(volume.name.clone())));
             if pile.is_empty() {
                 self.piles.remove(&reach);
+                let topology = topologies.topology_of(reach);
+                self.topologies.retain(|(t, piles)| {
+                    *piles -= u32::from(*t == topology);
+                    *piles > 0
+                });
             }
         }
         let topology = topologies.topology_of(reach);

@@ -62,7 +62,7 @@ impl<'c> PodVolumes<'c> {
             && claim.claim.selected_node.is_none()
             && claim.claim.selector.as_ref().is_none_or(Result::is_ok)
             && claim.reserved.is_empty();
-        (plain && !self.catalog.limits_attachments()).then_some(claim)
+        (plain && !self.attachments.is_unclear() && !self.catalog.limits_attachments()).then_some(claim)
     }
 
     fn survey_claim(&self, claim: &DelayedClaim<'c>) -> Vec<i16> {

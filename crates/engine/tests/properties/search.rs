@@ -32,18 +32,28 @@ impl<'c> Search<'c> {
     fn new(cluster: &'c Cluster, own: &[&Claim]) -> Self {
         let capacity = cluster.pools.values().filter_map(|p| Some((p.key.clone(), p.capacity?.value())));
         let mut free: BTreeMap<ObjectKey, i64> = capacity.collect();
-        for claim in cluster.claims.values().filter(|c| c.volume.is_empty() && !own.iter().any(|o| o.key == c.key)) {
-            let node = claim.selected_node.as_ref().and_then(|n| cluster.nodes.get(n));
-            let (Some(node), Some(request)) = (node, claim.request) else { continue };
-            let here = || {
+        // Promises without a choice of pools are booked first; the others, by key, where there is room beside them.
+        for with_choice in [false, true] {
+            for claim in cluster.claims.values().filter(|c| c.volume.is_empty() && !own.iter().any(|o| o.key == c.key)) {
+                let node = claim.selected_node.as_ref().and_then(|n| cluster.nodes.get(n));
+                let (Some(node), Some(request)) = (node, claim.request) else { continue };
                 let near = |t: &plimsoll_engine::selector::LabelSelector| t.matches(&node.labels);
-                cluster.pools.values().filter(move |p| p.class == claim.class && p.topology.as_ref().is_some_and(near))
-            };
-            let roomy = here().find(|p| p.limit().is_some_and(|l| l.value() >= request.value()));
-            if let Some(pool) = roomy.or_else(|| here().next())
-                && let Some(left) = free.get_mut(&pool.key)
-            {
-                *left -= request.value();
+                let here = || {
+                    cluster.pools.values().filter(|p| p.class == claim.class && p.topology.as_ref().is_some_and(near))
+                };
+                let mut able: Vec<&ObjectKey> =
+                    here().filter(|p| p.limit().is_some_and(|l| l.value() >= request.value())).map(|p| &p.key).collect();
+                if able.is_empty() {
+                    able.extend(here().map(|p| &p.key).next());
+                }
+                if (able.len() > 1) != with_choice {
+                    continue;
+                }
+                let has_room = |key: &&&ObjectKey| free.get(**key).is_none_or(|left| *left >= request.value());
+                let Some(pool) = able.iter().find(has_room).or(able.first()).copied() else { continue };
+                if let Some(left) = free.get_mut(pool) {
+                    *left -= request.value();
+                }
             }
         }
         Self { cluster, free }

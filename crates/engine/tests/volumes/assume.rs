@@ -11,8 +11,8 @@ fn cluster() -> World {
 }
 
 #[test]
-fn pm_30_binding_completes_the_reference_and_marks_only_free_volumes() {
-    // The marks themselves are written by the binding; what is assumed decides what the next pod sees.
+/// What is written of it, reference and mark, is proved where it is written: `placement::tests::pm_30_…`.
+fn pm_30_an_assumed_reservation_stays_its_claims_own() {
     let mut world = cluster().with(volume("mine").class("manual").reserved_for("b"));
     world.place(&pod("p").uses("b"), "n1");
     let again = world.plan(&pod("q").uses("b"), "n1");
@@ -76,8 +76,8 @@ fn two_pods_that_share_a_claim_hold_its_volume_until_both_let_go() {
     let mut world = cluster();
     let first = world.place(&pod("p").uses("a"), "n1");
     let second = world.place(&pod("q").uses("a"), "n1");
-    world.catalog.forget(&key("q"), &second);
+    world.catalog.forget(&key("q"), &uid_of(&key("q")), &second);
     assert_eq!(world.planned(&pod("r").uses("b"), "n1"), ["none"]);
-    world.catalog.forget(&key("p"), &first);
+    world.catalog.forget(&key("p"), &uid_of(&key("p")), &first);
     assert_eq!(world.planned(&pod("r").uses("b"), "n1"), ["v"]);
 }

@@ -91,6 +91,6 @@ fn promised_space_is_taken_until_the_claim_lets_go() {
     let mut world = world.with(claim("a").class("fast").asks("6Gi")).with(claim("b").class("fast").asks("6Gi"));
     let plan = world.place(&pod("p").uses("a"), "n1");
     assert_eq!(world.reasons(&pod("q").uses("b"), "n2"), [NO_ROOM]);
-    world.catalog.forget(&key("p"), &plan);
+    world.catalog.forget(&key("p"), &uid_of(&key("p")), &plan);
     assert!(world.fits(&pod("q").uses("b"), "n2"));
 }
