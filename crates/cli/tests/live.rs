@@ -190,8 +190,7 @@ fn a_kind_that_the_server_does_not_know_is_noted() {
 fn a_malformed_object_is_noted_and_skipped() {
     let server = Server::start("malformed", Manners { malformed: true, ..Manners::default() });
     let done = server.explain(&["web-1"]);
-    let note =
-        "note: skipped: persistentvolumes: document 1, item 2: PersistentVolume odd: spec.capacity.storage: ";
+    let note = "note: skipped: persistentvolumes: document 1, item 2: PersistentVolume odd: spec.capacity.storage: ";
     assert_eq!(done.status.code(), Some(0));
     assert!(text(&done.stderr).starts_with(note), "{}", text(&done.stderr));
     assert_eq!(text(&done.stderr).lines().count(), 1);

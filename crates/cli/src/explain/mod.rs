@@ -31,7 +31,8 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
             let explanation = explain(&mut source.catalog, &key, args.gates.gates());
             let explanation = explanation.ok_or_else(|| missing(&source, &key))?;
             if let Some(node) = source.catalog.pod(&key).and_then(|pod| pod.node.as_deref()) {
-                printer.note(&format!("pod {key} is on {node} already: it is judged as a new pod that names that node"));
+                printer
+                    .note(&format!("pod {key} is on {node} already: it is judged as a new pod that names that node"));
             }
             printer.data(&explanation, table::explanation)?;
             Ok(found(&[explanation]))

@@ -119,7 +119,8 @@ impl FitColumn {
             column.closeness.resize(segment + 1, NO_FIT);
         }
         column.fits[segment] = fit;
-        column.closeness[segment] = fit.map_or(NO_FIT, |f| utilization(self.request_bytes, f.bytes).clamp(0, 100) as u8);
+        column.closeness[segment] =
+            fit.map_or(NO_FIT, |f| utilization(self.request_bytes, f.bytes).clamp(0, 100) as u8);
     }
 
     /// The columns by topology.

@@ -34,15 +34,18 @@ impl<'c> Search<'c> {
         let mut free: BTreeMap<ObjectKey, i64> = capacity.collect();
         // Promises without a choice of pools are booked first; the others, by key, where there is room beside them.
         for with_choice in [false, true] {
-            for claim in cluster.claims.values().filter(|c| c.volume.is_empty() && !own.iter().any(|o| o.key == c.key)) {
+            for claim in cluster.claims.values().filter(|c| c.volume.is_empty() && !own.iter().any(|o| o.key == c.key))
+            {
                 let node = claim.selected_node.as_ref().and_then(|n| cluster.nodes.get(n));
                 let (Some(node), Some(request)) = (node, claim.request) else { continue };
                 let near = |t: &plimsoll_engine::selector::LabelSelector| t.matches(&node.labels);
                 let here = || {
                     cluster.pools.values().filter(|p| p.class == claim.class && p.topology.as_ref().is_some_and(near))
                 };
-                let mut able: Vec<&ObjectKey> =
-                    here().filter(|p| p.limit().is_some_and(|l| l.value() >= request.value())).map(|p| &p.key).collect();
+                let mut able: Vec<&ObjectKey> = here()
+                    .filter(|p| p.limit().is_some_and(|l| l.value() >= request.value()))
+                    .map(|p| &p.key)
+                    .collect();
                 if able.is_empty() {
                     able.extend(here().map(|p| &p.key).next());
                 }
