@@ -10,7 +10,9 @@ use plimsoll_engine::{Catalog, Event, Object};
 
 /// More pods than this say nothing new and only make a round slow: a workload may ask for a hundred thousand.
 const PODS: usize = 12;
-/// The same for all objects together.
+/// Explaining decides again for every remedy that it tries.
+const EXPLAINED: usize = 3;
+/// More objects than this are left out, for the same reason.
 const OBJECTS: usize = 400;
 
 fuzz_target!(|text: &str| {
@@ -34,6 +36,7 @@ fuzz_target!(|text: &str| {
         catalog.apply(Event::Set(object.clone()));
     }
     decide_all(&mut catalog);
+    explain_some(&mut catalog, EXPLAINED);
     // Repeats, and then everything again in the other order: what stands in the catalog is replaced.
     for object in objects.into_iter().rev() {
         catalog.apply(Event::Set(object));
@@ -49,6 +52,16 @@ fuzz_target!(|text: &str| {
     assert_eq!(catalog.pods().count(), 0, "a pod is left in an empty cluster");
     assert_eq!(catalog.nodes().iter_by_name().count(), 0, "a node is left in an empty cluster");
 });
+
+/// Explains the first `count` pods: what is said beside a decision must be as sure as the decision.
+fn explain_some(catalog: &mut Catalog, count: usize) {
+    let keys: Vec<ObjectKey> = catalog.pods().take(count).map(|pod| pod.key.clone()).collect();
+    for key in keys {
+        for gates in [Gates::all(), Gates::AS_UPSTREAM] {
+            drop(catalog.explain(&key, gates));
+        }
+    }
+}
 
 fn decide_all(catalog: &mut Catalog) {
     decide_some(catalog, PODS);
