@@ -103,6 +103,17 @@ fn the_page_is_true() {
     check_file(&page, &out);
 }
 
+/// What the README shows is what its command prints.
+#[test]
+fn the_readme_is_true() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.contains("cargo run --release --bin plimsoll -- explain -f examples/stuck.yaml db-0\n"));
+    let done = run(plimsoll().current_dir(root).args(["explain", "-f", "examples/stuck.yaml", "db-0"]), b"");
+    let shown = format!("```text\n{}```\n", String::from_utf8(done.stdout).unwrap());
+    assert!(readme.contains(&shown), "the README must show:\n{shown}");
+}
+
 /// YAML is the same data as JSON.
 #[test]
 fn yaml_is_the_same_data_as_json() {
