@@ -87,11 +87,11 @@ fn decide_some(catalog: &mut Catalog, count: usize) {
             && pod.node.is_none()
             && catalog.assume(&key, &choice.node, &choice.plan).is_ok()
         {
-            assumed.push((key, choice.plan));
+            assumed.push((key, pod.uid.clone(), choice.plan));
         }
     }
     catalog.settle(u64::MAX);
-    for (key, plan) in assumed {
-        catalog.forget(&key, &plan);
+    for (key, uid, plan) in assumed {
+        catalog.forget(&key, &uid, &plan);
     }
 }
