@@ -14,8 +14,8 @@ use serde_json::Value;
 const MAY_USE: [(&str, &[&str]); 13] = [
     ("engine", &[]),
     ("api", &["engine"]),
-    ("schema", &[]),
-    ("apiserver", &["schema"]),
+    ("schema", &["engine"]),
+    ("apiserver", &["engine", "schema"]),
     ("csi", &[]),
     ("csi-driver", &["csi"]),
     ("runtime", &["engine", "api"]),

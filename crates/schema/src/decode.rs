@@ -1,0 +1,1 @@
+//! From a client's JSON to canonical form.
