@@ -3,4 +3,5 @@
 
 pub mod field;
 pub mod kind;
+pub mod patch;
 pub mod status;
