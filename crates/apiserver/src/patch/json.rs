@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::unprocessable;
 use crate::field::go_quoted;
-use crate::status::{Details, Status};
+use crate::status::Status;
 
 /// A patch with more operations is refused: applying each may copy much.
 const MOST_OPERATIONS: usize = 10_000;
@@ -59,7 +60,10 @@ pub fn json_strict(patch: &Value) -> Result<Vec<String>, Status> {
 }
 
 fn decoding(why: &str) -> Status {
-    Status::bad_request(format!("error decoding patch: {}", why.replace("jsonpatch.Patch", "[]handlers.jsonPatchOp")))
+    Status::bad_request(format!(
+        "error decoding patch: {}",
+        why.replace("jsonpatch.Patch", "[]handlers.jsonPatchOp").replace("jsonpatch.Operation", "handlers.jsonPatchOp")
+    ))
 }
 
 /// The operations; an operation that is null has no fields.
@@ -87,12 +91,6 @@ fn operations(patch: &Value) -> Result<Vec<&Map<String, Value>>, Status> {
             }
         })
         .collect()
-}
-
-fn unprocessable() -> Status {
-    let mut status = Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
-    status.details = Some(Box::<Details>::default());
-    status
 }
 
 /// Applies one operation; the error says why not, for people who debug.

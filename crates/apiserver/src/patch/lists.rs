@@ -7,8 +7,9 @@ use super::meta::Meta;
 use super::order::{in_order, split_by_key, split_by_value};
 use super::strategic::{
     Object, PATCH, SET_ORDER, failed, field_of, merge_object, no_merge_key, panicked, same, unknown_directive,
-    unprocessable, without_directives, wrong_type,
+    without_directives, wrong_type,
 };
+use super::unprocessable;
 use crate::status::Status;
 
 /// Merges the patch's list into the original. `element` is the type of the elements, `key` the field that tells them apart (empty:

@@ -21,12 +21,19 @@ pub use merge::{merge, merge_request};
 pub use strategic::{strategic, strategic_leaving};
 
 use crate::field::FieldError;
-use crate::status::Status;
+use crate::status::{Details, Status};
 
 /// 422 for a patch that was applied and left something that is no object of its kind. `what` is, for a strategic merge patch, what is
 /// left of the patch ([`strategic_leaving`], [`shown`]), otherwise the patched object as JSON; `why` is the decoder's sentence.
 pub fn undecodable(what: &str, why: &str) -> Status {
     Status::invalid("", "", "", &[FieldError::invalid("patch", &Value::String(what.into()), why)])
+}
+
+/// 422 for a patch that makes sense but does not fit the object; upstream does not say where.
+fn unprocessable() -> Status {
+    let mut status = Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
+    status.details = Some(Box::<Details>::default());
+    status
 }
 
 /// What Go's JSON decoder calls a value.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::go::{Shape, shown, shown_as_text};
 use super::lists::{merge_list, set_element_orders};
 use super::meta::Meta;
-use crate::status::{Details, Status};
+use crate::status::Status;
 
 pub(super) type Object = Map<String, Value>;
 
@@ -53,12 +53,6 @@ pub(super) fn failed(message: impl Into<String>) -> Status {
 /// Where upstream's handler panics: values are compared that Go cannot compare.
 pub(super) fn panicked() -> Status {
     Status::new(500, "InternalError", "This request caused apiserver to panic. Look in the logs for details.")
-}
-
-pub(super) fn unprocessable() -> Status {
-    let mut status = Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
-    status.details = Some(Box::<Details>::default());
-    status
 }
 
 pub(super) fn wrong_type(want: Shape, got: &Value) -> Status {
