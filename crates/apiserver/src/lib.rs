@@ -1,6 +1,7 @@
 //! The embedded Kubernetes API: one tower service that stores, watches, patches, admits and describes Kubernetes' kinds as a real
 //! kube-apiserver does. It knows kinds through [`plimsoll_schema`]'s table and decides nothing about volumes.
 
+pub mod columns;
 pub mod field;
 pub mod kind;
 pub mod status;
