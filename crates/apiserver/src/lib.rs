@@ -4,3 +4,4 @@
 pub mod field;
 pub mod kind;
 pub mod status;
+pub mod validation;
