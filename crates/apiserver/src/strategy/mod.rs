@@ -24,10 +24,11 @@ pub use deletion::{Propagation, default_propagation, graceful_delete};
 pub use fields::{field_label, is_selectable, selectable_fields};
 pub use pod::set_condition;
 pub use quality::quality_of_service;
+pub(crate) use resources::aggregate;
 pub use rules::{allow_create_on_update, allow_unconditional_update};
 pub use service::needs_cluster_ip;
 pub use update::prepare_update;
-pub use warnings::{on_create as warnings_on_create, on_update as warnings_on_update};
+pub use warnings::{deprecated_api, on_create as warnings_on_create, on_update as warnings_on_update};
 
 /// Who asks, as far as objects record it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::value::{ensure, fields, get, list, text};
 
-type Amounts = BTreeMap<String, Quantity>;
+pub(crate) type Amounts = BTreeMap<String, Quantity>;
 
 /// Whether a resource can be asked for by a pod as a whole.
 pub(super) fn of_pods(name: &str) -> bool {
@@ -89,7 +89,7 @@ fn every_container_limits(pod: &Value, name: &str) -> bool {
 
 /// What the containers need at once: the containers and those that run beside them together, or, where that is more, what an init
 /// container needs next to those started before it.
-fn aggregate(pod: &Value, kind: &str) -> Amounts {
+pub(crate) fn aggregate(pod: &Value, kind: &str) -> Amounts {
     let mut total = Amounts::new();
     for container in list(pod, &["spec", "containers"]) {
         add(&mut total, &amounts(container, &["resources", kind]));

@@ -111,9 +111,6 @@ fn common(kind: Kind<'_>, object: &Value, out: &mut Vec<String>) {
             claim("spec", object.get("spec"), out);
         }
         ("", "Service") => service(object, out),
-        ("", "Endpoints") => {
-            out.push("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into())
-        }
         ("", "ResourceQuota") => quota(object, out),
         ("apps", "StatefulSet") => {
             for (i, claim_template) in list(object, &["spec", "volumeClaimTemplates"]).iter().enumerate() {
@@ -452,5 +449,16 @@ fn quota(object: &Value, out: &mut Vec<String>) {
         {
             out.push(format!("ResourceQuota {request_name} ({request}) should be less than {limit_name} ({limit})"));
         }
+    }
+}
+
+/// What upstream says on each use of a version that has a better one.
+pub fn deprecated_api(kind: Kind<'_>) -> Option<&'static str> {
+    match (kind.group, kind.version, kind.kind) {
+        ("", "v1", "Endpoints" | "EndpointsList") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "v1", "ComponentStatus" | "ComponentStatusList") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
     }
 }
