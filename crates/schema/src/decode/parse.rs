@@ -1,0 +1,151 @@
+//! JSON text to a `Value`, noting keys that stand twice: the last one wins, as in Go, and a strict request is refused for it.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Text that is no JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError(String);
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads one JSON document. The second part names the fields that stand twice (`duplicate field "spec.x"`).
+pub fn parse(text: &[u8]) -> Result<(Value, Vec<String>), ParseError> {
+    let mut duplicates = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = Node { path: &Place::Root, duplicates: &mut duplicates }
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value))
+        .map_err(|error| ParseError(in_go_words(text, &error)))?;
+    Ok((value, duplicates))
+}
+
+/// The sentences of Go's decoder for the common cases; serde's own for the rest.
+fn in_go_words(text: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".into();
+    }
+    let at = offset(text, error.line(), error.column());
+    match at.and_then(|at| text.get(at)) {
+        Some(byte) if error.is_syntax() => match text.iter().position(|b| !b.is_ascii_whitespace()) {
+            Some(first) if Some(first) == at => {
+                format!("invalid character {} looking for beginning of value", quoted(*byte))
+            }
+            _ => format!("invalid character {} in JSON at byte {}", quoted(*byte), at.unwrap_or_default()),
+        },
+        _ => error.to_string(),
+    }
+}
+
+fn quoted(byte: u8) -> String {
+    if byte == b'\'' { "'\\''".into() } else { format!("'{}'", char::from(byte).escape_default()) }
+}
+
+fn offset(text: &[u8], line: usize, column: usize) -> Option<usize> {
+    let start = match line {
+        0 | 1 => 0,
+        n => text.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(n - 2).map(|(i, _)| i + 1)?,
+    };
+    Some(start + column.saturating_sub(1))
+}
+
+enum Place<'a> {
+    Root,
+    Key(&'a Place<'a>, &'a str),
+    Index(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Key(Place::Root, key) => f.write_str(key),
+            Self::Key(parent, key) => write!(f, "{parent}.{key}"),
+            Self::Index(parent, i) => write!(f, "{parent}[{i}]"),
+        }
+    }
+}
+
+struct Node<'a> {
+    path: &'a Place<'a>,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let path = Place::Index(self.path, items.len());
+            match seq.next_element_seed(Node { path: &path, duplicates: self.duplicates })? {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let path = Place::Key(self.path, &key);
+            let value = map.next_value_seed(Node { path: &path, duplicates: self.duplicates })?;
+            if entries.contains_key(&key) && self.duplicates.len() < 100 {
+                self.duplicates.push(format!("duplicate field \"{path}\""));
+            }
+            entries.insert(key, value);
+        }
+        if entries.len() > 1_000_000 {
+            return Err(A::Error::custom("too many keys"));
+        }
+        Ok(Value::Object(entries))
+    }
+}
