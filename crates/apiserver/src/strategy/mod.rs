@@ -1,0 +1,56 @@
+//! What upstream does to an object between its arrival and its storage, kind by kind: which parts a request may write, what is
+//! computed, how it is deleted and selected.
+//!
+//! ```text
+//!   decode → defaults → admission (change) → prepare_create / prepare_update → validation → admission (check) → store
+//! ```
+
+mod create;
+mod deletion;
+mod fields;
+mod gates;
+mod pod;
+mod quality;
+mod resources;
+mod rules;
+mod service;
+mod update;
+mod warnings;
+
+use std::collections::BTreeMap;
+
+pub use create::prepare_create;
+pub use deletion::{Propagation, default_propagation, graceful_delete};
+pub use fields::{field_label, is_selectable, selectable_fields};
+pub use pod::set_condition;
+pub use quality::quality_of_service;
+pub(crate) use resources::aggregate;
+pub use rules::{allow_create_on_update, allow_unconditional_update};
+pub use service::needs_cluster_ip;
+pub use update::prepare_update;
+pub use warnings::{deprecated_api, on_create as warnings_on_create, on_update as warnings_on_update};
+
+/// Who asks, as far as objects record it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// The uid, where there is one.
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// What else the authenticator knew.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+/// What a strategy may depend on besides the objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// The time as RFC 3339 has it, to the second, in UTC.
+    pub now: &'a str,
+    /// Who asks.
+    pub user: &'a User,
+}
+
+#[cfg(test)]
+mod tests;
