@@ -143,8 +143,8 @@ pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
-    let envelope = protobuf::open(bytes).map_err(|error| error.to_string())?;
-    let mut value = protobuf::decode(expected.schema, envelope.raw).map_err(|error| error.to_string())?;
+    let envelope = protobuf::decode(bytes).map_err(|error| error.to_string())?;
+    let mut value = protobuf::decode_message(expected.schema, envelope.raw).map_err(|error| error.to_string())?;
     value["kind"] = envelope.kind.into();
     value["apiVersion"] = envelope.api_version.into();
     Ok(value)

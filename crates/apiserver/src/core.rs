@@ -5,9 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::admission;
-use crate::auth::{Authenticator, Rbac};
+use crate::auth::impersonation::Impersonation;
+use crate::auth::{Authenticator, Rbac, User};
 use crate::clock::{Clock, Entropy};
 use crate::codec::{self, Encoded};
+use crate::housekeeping::Follow;
 use crate::registry::{Registry, Served};
 use crate::status::Status;
 use crate::store::{Change, Expect, ListRequest, Meta, Object, Store, Write, WriteError};
@@ -26,8 +28,14 @@ pub struct Core {
     pub authenticator: Authenticator,
     /// The time.
     pub clock: Clock,
+    /// What follows from a write.
+    pub follow: Follow,
     /// Uids and names.
     pub entropy: Entropy,
+    /// Who may act as somebody else.
+    pub impersonation: Impersonation,
+    /// Which of the optional admission plugins are on.
+    pub plugins: admission::Plugins,
     /// The version that the server says it is.
     pub version: Version,
 }
@@ -48,7 +56,10 @@ impl Core {
             rbac: RwLock::default(),
             authenticator,
             clock,
+            follow: Follow::default(),
             entropy,
+            impersonation: Impersonation::default(),
+            plugins: admission::Plugins::default(),
             version: Version { git_version: "v1.37.1".into() },
         }
     }
@@ -63,9 +74,26 @@ impl Core {
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
+    /// Serves what the stored CustomResourceDefinitions define.
+    pub fn follow_definitions(&self) {
+        let definitions = admission::Cluster::list(self, "apiextensions.k8s.io", "customresourcedefinitions", None);
+        self.serve(Registry::new(crate::custom::served(&definitions)));
+    }
+
     /// The time as objects carry it.
     pub fn now_text(&self) -> String {
         plimsoll_schema::decode::whole_seconds(self.clock.now())
+    }
+
+    /// Who asks, by the `Authorization` header.
+    pub fn authenticate(&self, authorization: Option<&str>) -> Result<Arc<User>, Status> {
+        let lookup = |resource: &str, namespace: &str, name: &str| self.look_up(resource, namespace, name);
+        self.authenticator.request(authorization, self.clock.now(), &lookup)
+    }
+
+    /// An object of the core group.
+    pub fn look_up(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        self.store.get(resource, namespace, name).and_then(|object| codec::stored(&object.bytes).ok())
     }
 
     /// An object in the version that `served` speaks.
@@ -90,11 +118,15 @@ impl Core {
         expect: Expect,
     ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
         let (namespace, name) = (crate::value::namespace(&value).to_owned(), crate::value::name(&value).to_owned());
-        let encoded = self.encode(served, value)?;
+        let encoded = self.encode(served, value.clone())?;
         let change = Change::put(&served.key, &namespace, &name, expect, move |revision| {
             (encoded.stamp(revision), encoded.meta)
         });
-        self.write(change).await
+        let outcome = self.write(change).await?;
+        if let Ok(object) = &outcome {
+            self.follow.written(self, served, &value, object);
+        }
+        Ok(outcome)
     }
 
     /// Removes an object; watchers are sent `last`.
@@ -105,9 +137,13 @@ impl Core {
         expect: Expect,
     ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
         let (namespace, name) = (crate::value::namespace(&last).to_owned(), crate::value::name(&last).to_owned());
-        let encoded = self.encode(served, last)?;
+        let encoded = self.encode(served, last.clone())?;
         let change = Change::delete(&served.key, &namespace, &name, expect, move |revision| encoded.stamp(revision));
-        self.write(change).await
+        let outcome = self.write(change).await?;
+        if let Ok(object) = &outcome {
+            self.follow.removed(self, served, &last, object);
+        }
+        Ok(outcome)
     }
 
     async fn write(&self, change: Change) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {

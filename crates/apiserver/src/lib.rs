@@ -30,6 +30,8 @@ mod reviews;
 mod selectors;
 pub mod server;
 pub mod service;
+
+pub mod start;
 pub mod status;
 pub mod store;
 pub mod strategy;

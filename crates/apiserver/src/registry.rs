@@ -109,6 +109,14 @@ impl Served {
         GroupResource { group: &self.group, resource: &self.resource.resource }
     }
 
+    /// The kind of its lists.
+    pub fn list_kind(&self) -> String {
+        match &self.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
+    }
+
     /// Its type, to walk along.
     pub fn schema(&self) -> Schema<'_> {
         Schema::new(&self.table, &self.ty)
@@ -134,6 +142,8 @@ impl Served {
 #[derive(Debug, Default)]
 pub struct Registry {
     served: Map<(String, String, String), Arc<Served>>,
+    /// The versions of what is stored under one key.
+    versions: Map<ResourceKey, Vec<Arc<Served>>>,
     groups: Vec<GroupVersion>,
 }
 
@@ -141,7 +151,7 @@ impl Registry {
     /// The built-in resources and these further ones.
     pub fn new(custom: Vec<Arc<Served>>) -> Self {
         let table = Table::builtin();
-        let mut registry = Self { served: Map::default(), groups: table.groups().to_vec() };
+        let mut registry = Self { groups: table.groups().to_vec(), ..Self::default() };
         for group in table.groups() {
             for resource in &group.resources {
                 if let Some(served) = Served::builtin(&table, group, resource) {
@@ -166,7 +176,13 @@ impl Registry {
 
     fn insert(&mut self, served: Arc<Served>) {
         let key = (served.group.clone(), served.version.clone(), served.resource.resource.clone());
+        self.versions.entry(served.key.clone()).or_default().push(served.clone());
         self.served.insert(key, served);
+    }
+
+    /// All versions of what is stored under a key.
+    pub fn versions(&self, key: &ResourceKey) -> &[Arc<Served>] {
+        self.versions.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The resource under this path.

@@ -7,9 +7,8 @@ use plimsoll_schema::{Schema, Table, Type, protobuf};
 use serde_json::{Value, json};
 
 use crate::body::Body;
-use crate::columns;
+use crate::columns::{self, Content};
 use crate::core::Core;
-use crate::kind::Kind;
 use crate::registry::Served;
 use crate::request::{Accept, Format, Transform};
 use crate::status::Status;
@@ -85,15 +84,20 @@ pub fn to_protobuf(value: &Value) -> Option<Bytes> {
     let (api_version, kind) = (value["apiVersion"].as_str()?, value["kind"].as_str()?);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let table = Table::builtin();
-    let id = match (api_version, kind) {
-        ("meta.k8s.io/v1", _) | ("v1", "Status") => {
-            table.named(&format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"))?
+    let raw = match (api_version, kind) {
+        ("meta.k8s.io/v1", "PartialObjectMetadata" | "PartialObjectMetadataList") => {
+            protobuf::encode_partial_metadata(&table, value)
         }
-        _ => table.kind(group, version, kind)?,
+        ("v1", "Status") => {
+            let ty = Type::Struct(table.named("io.k8s.apimachinery.pkg.apis.meta.v1.Status")?);
+            protobuf::encode_message(Schema::new(&table, &ty), value)
+        }
+        _ => {
+            let ty = Type::Struct(table.kind(group, version, kind)?);
+            protobuf::encode_message(Schema::new(&table, &ty), value)
+        }
     };
-    let ty = Type::Struct(id);
-    let raw = protobuf::encode(Schema::new(&table, &ty), value);
-    Some(protobuf::seal(api_version, kind, &raw).into())
+    Some(protobuf::encode(api_version, kind, &raw).into())
 }
 
 /// One object of a resource in the form asked for.
@@ -101,10 +105,7 @@ pub fn object(core: &Core, served: &Served, code: u16, value: Value, accept: Acc
     let value = match accept.transform {
         Transform::None => value,
         Transform::Metadata => metadata_only(&value),
-        Transform::Table => {
-            let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
-            table(core, served, &[value], metadata, query_include, true)
-        }
+        Transform::Table => table(core, served, Content::One(&value), query_include, true),
     };
     encoded(code, &value, accept)
 }
@@ -115,11 +116,13 @@ pub fn metadata_only(value: &Value) -> Value {
 }
 
 /// A table of objects; `headers` is no for the later events of a watch.
-pub fn table(core: &Core, served: &Served, items: &[Value], metadata: Value, include: &str, headers: bool) -> Value {
-    let kind: Kind<'_> = served.kind();
-    let include = columns::Include::parse(include);
-    let custom = served.custom.as_ref().map(|custom| &custom.columns);
-    columns::object_table(kind, custom, items, metadata, include, core.clock.now(), headers)
+pub fn table(core: &Core, served: &Served, content: Content<'_>, include: &str, headers: bool) -> Value {
+    let include = columns::Include::from_query(include).unwrap_or_default();
+    let options = columns::TableOptions { include, headers, ..columns::TableOptions::default() };
+    match &served.custom {
+        Some(custom) => columns::custom_table(&custom.columns, content, options, core.clock.now()),
+        None => columns::object_table(served.kind(), content, options, core.clock.now()),
+    }
 }
 
 /// Adds `Warning` headers.

@@ -93,10 +93,11 @@ where
     B::Data: Buf + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let user = who(&core, trusted, &parts)?;
+    let asker = who(&core, trusted, &parts)?;
     let target = Target::parse(parts.uri.path());
     let Target::Resource(path) = target else {
-        authorize(&core, &Attributes::path(&user, &parts.method.as_str().to_ascii_lowercase(), parts.uri.path()))?;
+        let method = parts.method.as_str().to_ascii_lowercase();
+        authorize(&core, &parts, &Attributes::path(&asker, &method, parts.uri.path()))?;
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
@@ -106,11 +107,11 @@ where
     let name = named(&path, &query);
     let attributes = Attributes {
         subresource: &path.subresource,
-        ..Attributes::resource(&user, verb.word(), &path.group, &path.version, &path.resource)
+        ..Attributes::resource(&asker, verb.word(), &path.group, &path.version, &path.resource)
             .in_namespace(&path.namespace)
             .named(&name)
     };
-    authorize(&core, &attributes)?;
+    let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
         return Err(Status::no_such_path());
@@ -125,7 +126,8 @@ where
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
-    let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, warnings: Vec::new() };
+    let suffix = if matches!(verb, Verb::Create) { core.entropy.name("") } else { String::new() };
+    let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, suffix, warnings: Vec::new() };
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {
         Reply::Whole(response) => response,
@@ -156,19 +158,18 @@ fn named(path: &ResourcePath, query: &Query) -> String {
 }
 
 fn who(core: &Core, trusted: Option<Arc<User>>, parts: &Parts) -> Result<Arc<User>, Status> {
-    let user = match trusted {
-        Some(user) => user,
-        None => {
-            let header = parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
-            core.authenticate(header)?
-        }
-    };
-    let rbac = core.rbac.read().unwrap_or_else(PoisonError::into_inner);
-    crate::auth::impersonate(&rbac, user, &parts.headers)
+    match trusted {
+        Some(user) => Ok(user),
+        None => core.authenticate(parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok())),
+    }
 }
 
-fn authorize(core: &Core, attributes: &Attributes<'_>) -> Result<(), Status> {
-    core.rbac.read().unwrap_or_else(PoisonError::into_inner).check(attributes)
+/// Refuses what the user may not do. The user is returned where the request acts as another one.
+fn authorize(core: &Core, parts: &Parts, attributes: &Attributes<'_>) -> Result<Option<User>, Status> {
+    let rbac = core.rbac.read().unwrap_or_else(PoisonError::into_inner);
+    let other = core.impersonation.user(&parts.headers, attributes, &rbac)?;
+    rbac.check(&Attributes { user: other.as_ref().unwrap_or(attributes.user), ..*attributes })?;
+    Ok(other)
 }
 
 async fn read<B>(body: B) -> Result<Bytes, Status>

@@ -1,9 +1,17 @@
 //! Custom resources: what a CustomResourceDefinition adds to the served kinds.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::registry::Served;
 use crate::columns::CustomColumns;
 use crate::field::FieldError;
+
+/// What the stored definitions serve.
+pub fn served(_definitions: &[Arc<Value>]) -> Vec<Arc<Served>> {
+    Vec::new()
+}
 
 /// Where a custom resource has its replicas.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +27,8 @@ pub struct Scale {
 /// One version of a custom resource.
 #[derive(Debug)]
 pub struct CustomResource {
+    /// The kind of its lists.
+    pub list_kind: String,
     /// It has the status subresource.
     pub has_status: bool,
     /// Its scale subresource.

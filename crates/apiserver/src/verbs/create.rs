@@ -21,7 +21,6 @@ impl Call {
         if let Some(reply) = self.created_otherwise(&object, &options).await? {
             return Ok(reply);
         }
-        let stored = self.insert(object, &options, false).await?;
-        Ok(Reply::Stored(201, stored))
+        Ok(self.insert(object, &options, false).await?.reply(201))
     }
 }

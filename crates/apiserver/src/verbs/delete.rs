@@ -201,7 +201,7 @@ impl Call {
     }
 
     /// Deletes one object of this resource, or marks it.
-    pub(super) async fn delete_one(&mut self, namespace: &str, name: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
+    pub(crate) async fn delete_one(&mut self, namespace: &str, name: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
         let served = self.served.clone();
         let missing = || Status::not_found(served.name(), name);
         let mut current = self.core.store.get(&served.key, namespace, name);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::body::Body;
+use crate::columns::Content;
 use crate::field::FieldError;
 use crate::reply::{self, Reply};
 use crate::request::{Format, ListOptions, Transform};
@@ -151,7 +152,10 @@ impl Call {
         let values = values?;
         let include = self.query.get("includeObject").unwrap_or_default();
         let body = match self.accept.transform {
-            Transform::Table => reply::table(&self.core, &self.served, &values, metadata, include, true),
+            Transform::Table => {
+                let content = Content::List { items: &values, metadata: &metadata };
+                reply::table(&self.core, &self.served, content, include, true)
+            },
             Transform::Metadata => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": values.iter().map(reply::metadata_only).collect::<Vec<_>>(),

@@ -25,7 +25,8 @@ use crate::request::path::ResourcePath;
 use crate::request::{Accept, Format, Query};
 use crate::status::Status;
 
-pub use delete::{DeleteOptions, Deleted};
+pub(crate) use delete::DeleteOptions;
+pub(crate) use write::ended;
 
 /// What a request wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,11 +97,36 @@ pub struct Call {
     pub user: Arc<User>,
     /// The form of the answer.
     pub accept: Accept,
+    /// Five random letters, for names that admission makes up.
+    pub suffix: String,
     /// What the answer warns of.
     pub warnings: Vec<String>,
 }
 
 impl Call {
+    /// A call of the server itself.
+    pub(crate) fn internal(core: Arc<Core>, served: Arc<Served>, namespace: &str, name: &str) -> Self {
+        let path = ResourcePath {
+            group: served.group.clone(),
+            version: served.version.clone(),
+            namespace: namespace.into(),
+            resource: served.resource.resource.clone(),
+            name: name.into(),
+            ..ResourcePath::default()
+        };
+        Self {
+            core,
+            served,
+            path,
+            query: Query::default(),
+            headers: HeaderMap::new(),
+            user: Arc::new(User::in_groups("system:apiserver", &["system:masters"])),
+            accept: Accept::default(),
+            suffix: String::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// Does it.
     pub async fn run(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
         if !self.path.subresource.is_empty() {
@@ -145,13 +171,9 @@ impl Call {
 
     /// Who owns the fields of this write: the parameter, or the first word of the client's name.
     pub(crate) fn manager(&self, parameter: &str) -> String {
-        if !parameter.is_empty() {
-            return parameter.to_owned();
-        }
         let agent = self.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let word = agent.split('/').next().unwrap_or_default();
-        let mut name: String = word.chars().filter(|c| !c.is_control()).collect();
-        name.truncate((0..=name.len().min(128)).rev().find(|i| name.is_char_boundary(*i)).unwrap_or(0));
-        if name.is_empty() { "unknown".into() } else { name }
+        crate::apply::manager_name(parameter, agent)
     }
+
+
 }

@@ -102,7 +102,7 @@ impl Call {
             })
             .await?;
         match written {
-            Some(object) => Ok(Reply::Stored(200, object)),
+            Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
@@ -131,7 +131,7 @@ impl Call {
             if crate::value::name(&object).is_empty() {
                 object["metadata"]["name"] = self.path.name.clone().into();
             }
-            return Ok(Reply::Stored(201, self.insert(object, &options, true).await?));
+            return Ok(self.insert(object, &options, true).await?.reply(201));
         }
         let validation = options.field_validation;
         let written = self
@@ -143,7 +143,7 @@ impl Call {
             })
             .await?;
         match written {
-            Some(object) => Ok(Reply::Stored(200, object)),
+            Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
@@ -158,7 +158,7 @@ impl Call {
         force: bool,
     ) -> Result<Option<Value>, Status> {
         let reset = self.reset(subresource);
-        let versions = OtherVersions(self);
+        let versions = OtherVersions::of(self);
         let target = Target { schema: self.served.schema(), kind: self.served.kind(), reset: &reset, versions: &versions };
         apply::apply(&target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
     }

@@ -8,7 +8,7 @@ use crate::field::FieldError;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
 use crate::status::Status;
-use crate::verbs::write::Made;
+use crate::verbs::write::{Made, Outcome};
 use crate::verbs::{Call, Verb};
 use crate::patch;
 
@@ -128,10 +128,11 @@ impl Call {
             })
             .await?;
         match written {
-            Some(object) => {
+            Some(Outcome::Stored(object)) => {
                 let value = self.core.value(&self.served, &object)?;
                 Ok(Reply::Other(200, self.scale_of(&value)))
             }
+            Some(Outcome::Imagined(value)) => Ok(Reply::Other(200, self.scale_of(&value))),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }

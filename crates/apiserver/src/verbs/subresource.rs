@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::admission::{binding, eviction};
+use crate::admission::{self, Cluster, binding, eviction};
 use crate::codec::{self, Expected};
+use crate::kind::Kind;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
-use crate::status::Status;
+use crate::status::{GroupResource, Status};
 use crate::store::Expect;
 use crate::value::name;
 use crate::verbs::delete::DeleteOptions;
@@ -80,10 +81,19 @@ impl Call {
         let registry = core.registry();
         let pods = registry.of_group("", "pods").ok_or_else(Status::no_such_path)?;
         let namespace = self.path.namespace.clone();
+        binding::check(binding, pod)?;
+        let mut wanted = binding.clone();
+        let request = admission::Request {
+            kind: Kind::new("", "v1", "Binding"),
+            resource: GroupResource { group: "", resource: "pods" },
+            subresource: "binding",
+            ..self.admission(admission::Operation::Create, None, pod, options.dry_run)
+        };
+        admission::mutate(&request, &mut wanted, &*core)?;
         for _ in 0..32 {
             let object = core.store.get(&pods.key, &namespace, pod).ok_or_else(|| Status::not_found(pods.name(), pod))?;
             let mut value = core.value(pods, &object)?;
-            binding::bind(&mut value, binding, pod, &core.now_text())?;
+            binding::assign(&mut value, &wanted, &core.now_text())?;
             if options.dry_run {
                 break;
             }
@@ -124,7 +134,8 @@ impl Call {
                 .get(&self.served.key, &namespace, &name)
                 .ok_or_else(|| Status::not_found(self.served.name(), &name))?;
             let pod = core.value(&self.served, &object)?;
-            let verdict = eviction::decide(&pod, &*core, core.clock.now())?;
+            let budgets = core.list("policy", "poddisruptionbudgets", Some(&namespace));
+            let verdict = eviction::decide(&pod, &budgets, &core.now_text())?;
             if let Some(budget) = verdict.budget
                 && !delete.dry_run
             {
@@ -135,7 +146,29 @@ impl Call {
                     continue;
                 }
             }
-            self.delete_one(&namespace, &name, &delete).await?;
+            let mut delete = delete.clone();
+            let mut revision = object.revision;
+            if !delete.dry_run {
+                let mut marked = pod.clone();
+                eviction::mark(&mut marked, &core.now_text());
+                if marked != pod {
+                    match core.put(&self.served, marked, Expect::Revision(object.revision)).await? {
+                        Ok(object) => revision = object.revision,
+                        Err(_) => continue,
+                    }
+                }
+            }
+            if verdict.this_version && delete.version.is_none() {
+                delete.version = Some(revision.to_string());
+            }
+            match self.delete_one(&namespace, &name, &delete).await {
+                Ok(_) => {}
+                Err(status) if status.code == 409 && verdict.this_version => match &verdict.unhealthy {
+                    Some(budget) => return Err(eviction::too_busy(budget)),
+                    None => continue,
+                },
+                Err(status) => return Err(status),
+            }
             return Ok(Reply::Other(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})));
         }
         Err(self.changed())
@@ -145,13 +178,7 @@ impl Call {
     async fn issue_token(&mut self, body: Bytes) -> Result<Reply, Status> {
         let options = WriteOptions::parse(&self.query, "CreateOptions")?;
         let request = self.part_body(&body, &options)?;
-        let account = self
-            .core
-            .store
-            .get(&self.served.key, self.scope(), &self.path.name)
-            .ok_or_else(|| Status::not_found(self.served.name(), &self.path.name))?;
-        let account = self.core.value(&self.served, &account)?;
-        crate::reviews::token(&self.core, &account, request).map(|answer| Reply::Other(201, answer))
+        crate::reviews::token(&self.core, self.scope(), &self.path.name, &request).map(|answer| Reply::Other(201, answer))
     }
 }
 

@@ -49,7 +49,7 @@ impl Call {
             })
             .await?;
         match written {
-            Some(object) => Ok(Reply::Stored(200, object)),
+            Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
@@ -62,6 +62,6 @@ impl Call {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
-        Ok(Reply::Stored(201, self.insert(object, options, false).await?))
+        Ok(self.insert(object, options, false).await?.reply(201))
     }
 }

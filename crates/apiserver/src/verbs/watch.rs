@@ -15,6 +15,7 @@ use plimsoll_schema::protobuf;
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::columns::Content;
 use crate::core::Core;
 use crate::registry::Served;
 use crate::reply::{self, Reply};
@@ -226,10 +227,8 @@ impl Sink {
             Transform::None => value,
             Transform::Metadata => reply::metadata_only(&value),
             Transform::Table => {
-                let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let first = std::mem::replace(&mut self.first_table, false);
-                let items = std::slice::from_ref(&value);
-                reply::table(&self.core, &self.served, items, metadata, &self.include, first)
+                reply::table(&self.core, &self.served, Content::One(&value), &self.include, first)
             }
         };
         self.frame(kind, &value);
@@ -243,7 +242,7 @@ impl Sink {
         match self.accept.format {
             Format::Protobuf => {
                 if let Some(object) = reply::to_protobuf(value) {
-                    self.out.extend_from_slice(&protobuf::watch_frame(kind, &object));
+                    self.out.extend_from_slice(&protobuf::encode_watch_event(kind, &object));
                 }
             }
             Format::Yaml => {

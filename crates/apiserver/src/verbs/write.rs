@@ -14,6 +14,7 @@ use crate::apply::{self, Manager, Target, Versions};
 use crate::codec;
 use crate::field::FieldError;
 use crate::registry::Served;
+use crate::reply::Reply;
 use crate::request::WriteOptions;
 use crate::status::Status;
 use crate::store::{Expect, Object};
@@ -30,6 +31,24 @@ pub(super) enum Made {
     New(Value),
     /// Nothing changes.
     Same,
+}
+
+/// What came of a write.
+pub(super) enum Outcome {
+    /// The object as it is stored now.
+    Stored(Arc<Object>),
+    /// What a dry run would have stored.
+    Imagined(Value),
+}
+
+impl Outcome {
+    /// The answer to the request.
+    pub(super) fn reply(self, code: u16) -> Reply {
+        match self {
+            Self::Stored(object) => Reply::Stored(code, object),
+            Self::Imagined(value) => Reply::Object(code, value),
+        }
+    }
 }
 
 impl Call {
@@ -56,7 +75,7 @@ impl Call {
     /// Writes down who owns which fields.
     pub(super) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
-        let versions = OtherVersions(self);
+        let versions = OtherVersions::of(self);
         let target = Target { schema: self.served.schema(), kind: self.served.kind(), reset: &reset, versions: &versions };
         apply::update(&target, old, new, &Manager { name: manager, subresource }, self.core.clock.now());
     }
@@ -80,19 +99,19 @@ impl Call {
         admission::Request {
             operation,
             kind: self.served.kind(),
-            resource: &self.served.resource.resource,
+            resource: self.served.name(),
             subresource: &self.path.subresource,
             namespace: self.scope(),
             name,
             old,
-            user: &self.user,
             dry_run,
-            options: &self.core.admission,
+            suffix: &self.suffix,
+            plugins: self.core.plugins,
         }
     }
 
     /// Stores a new object that has its defaults. `name` is what the path says, where it says one.
-    pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Arc<Object>, Status> {
+    pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Outcome, Status> {
         self.check_place(&mut object)?;
         if let Some(version) = object["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty()) {
             let _ = version;
@@ -103,7 +122,8 @@ impl Call {
             let manager = self.manager(&options.field_manager);
             self.own(None, &mut object, &manager, "");
         }
-        let request = self.admission(admission::Operation::Create, None, name(&object), options.dry_run);
+        let called = name(&object).to_owned();
+        let request = self.admission(admission::Operation::Create, None, &called, options.dry_run);
         admission::mutate(&request, &mut object, &*self.core)?;
         let mut tries = if generated { 8 } else { 1 };
         loop {
@@ -119,11 +139,11 @@ impl Call {
                 if self.core.store.get(&self.served.key, namespace(&new), name(&new)).is_some() {
                     return Err(Status::already_exists(self.served.name(), name(&new)));
                 }
-                return self.imagined(new);
+                return Ok(Outcome::Imagined(new));
             }
             let called = name(&new).to_owned();
             match self.core.put(&self.served, new, Expect::Absent).await? {
-                Ok(object) => return Ok(object),
+                Ok(object) => return Ok(Outcome::Stored(object)),
                 Err(_) if tries > 0 => {}
                 Err(_) if generated => {
                     return Err(Status::new(
@@ -151,7 +171,8 @@ impl Call {
     }
 
     fn finish_create(&mut self, mut new: Value, dry_run: bool) -> Result<Value, Status> {
-        let kind = self.served.kind();
+        let served = self.served.clone();
+        let kind = served.kind();
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_create(&mut new);
@@ -190,13 +211,6 @@ impl Call {
         Err(Status::invalid(&self.served.group, &self.served.kind, name(object), errors))
     }
 
-    /// An object that a dry run would have stored.
-    fn imagined(&self, object: Value) -> Result<Arc<Object>, Status> {
-        // A dry run shows no version for what it did not write.
-        let encoded = self.core.encode(&self.served, object)?;
-        Ok(Arc::new(encoded.imagined()))
-    }
-
     /// The object's namespace and name must be those of the path.
     pub(super) fn check_place(&self, object: &mut Value) -> Result<(), Status> {
         let scope = self.scope().to_owned();
@@ -225,13 +239,13 @@ impl Call {
         &mut self,
         options: &WriteOptions,
         mut make: impl FnMut(&mut Self, &Value) -> Result<Made, Status> + Send,
-    ) -> Result<Option<Arc<Object>>, Status> {
+    ) -> Result<Option<Outcome>, Status> {
         let mut current = self.core.store.get(&self.served.key, self.scope(), &self.path.name);
         for _ in 0..TRIES {
             let Some(object) = current else { return Ok(None) };
             let old = self.core.value(&self.served, &object)?;
             let new = match make(self, &old)? {
-                Made::Same => return Ok(Some(object)),
+                Made::Same => return Ok(Some(Outcome::Stored(object))),
                 Made::New(new) => new,
             };
             let asked = new["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
@@ -244,10 +258,10 @@ impl Call {
             apply::keep_times(&old, &mut new);
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
             if new == old {
-                return Ok(Some(object));
+                return Ok(Some(Outcome::Stored(object)));
             }
             if options.dry_run {
-                return self.imagined(new).map(Some);
+                return Ok(Some(Outcome::Imagined(new)));
             }
             let expect = Expect::Revision(object.revision);
             let outcome = if ended(&self.served, &new) {
@@ -256,7 +270,7 @@ impl Call {
                 self.core.put(&self.served, new, expect).await?
             };
             match outcome {
-                Ok(written) => return Ok(Some(written)),
+                Ok(written) => return Ok(Some(Outcome::Stored(written))),
                 Err(now) => current = now,
             }
         }
@@ -273,7 +287,8 @@ impl Call {
     }
 
     fn finish_update(&mut self, mut new: Value, old: &Value, dry_run: bool) -> Result<Value, Status> {
-        let kind = self.served.kind();
+        let served = self.served.clone();
+        let kind = served.kind();
         let subresource = self.path.subresource.clone();
         self.check_place(&mut new)?;
         let (wanted, found) = (text(&new, "uid"), text(old, "uid"));
@@ -345,14 +360,22 @@ pub(crate) fn ended(served: &Served, object: &Value) -> bool {
 }
 
 /// The other versions of the resource, for ownership that was written in them.
-pub(super) struct OtherVersions<'a>(pub(super) &'a Call);
+pub(super) struct OtherVersions {
+    served: Arc<Served>,
+    all: Vec<Arc<Served>>,
+}
 
-impl Versions for OtherVersions<'_> {
+impl OtherVersions {
+    pub(super) fn of(call: &Call) -> Self {
+        Self { served: call.served.clone(), all: call.core.registry().versions(&call.served.key).to_vec() }
+    }
+}
+
+impl Versions for OtherVersions {
     fn convert<'a>(&'a self, object: &Value, api_version: &str) -> Option<(plimsoll_schema::Schema<'a>, Value)> {
-        let served = &self.0.served;
-        let other = self.0.sibling(api_version)?;
+        let other = self.all.iter().find(|other| other.api_version() == api_version)?;
         let mut value = object.clone();
-        convert::to_stored(served, &mut value);
+        convert::to_stored(&self.served, &mut value);
         convert::from_stored(other, &mut value);
         value["apiVersion"] = api_version.into();
         Some((other.schema(), value))
