@@ -175,9 +175,11 @@ impl Authenticator {
         lookup: &Lookup<'_>,
     ) -> Result<Proof, String> {
         let wanted = audiences.filter(|a| !a.is_empty()).unwrap_or(self.service_accounts.audiences());
-        if let Some(user) = self.tokens.get(token) {
-            // A static token is for every audience.
-            return Ok(Proof { user: user.clone(), audiences: wanted.to_vec() });
+        // A static token says nothing of audiences: it is for this API's, and for no other.
+        let own = self.service_accounts.audiences();
+        let audiences: Vec<String> = wanted.iter().filter(|a| own.contains(a)).cloned().collect();
+        if let Some(user) = self.tokens.get(token).filter(|_| !audiences.is_empty()) {
+            return Ok(Proof { user: user.clone(), audiences });
         }
         self.service_accounts.authenticate(token, wanted, now, lookup)
     }
@@ -226,6 +228,21 @@ mod tests {
         assert!(tokens.get("").is_none() && tokens.get("s3cret").is_none());
         assert!(!format!("{tokens:?}").contains("s3cret"));
         assert_eq!(tokens.len(), 1);
+    }
+
+    #[test]
+    fn static_tokens_are_for_this_api_only() {
+        let mut tokens = Tokens::default();
+        tokens.insert("t", User::new("jane"));
+        let authenticator = Authenticator::new(tokens, Issuer::new("https://x", &[], b"k"));
+        let ask = |audiences: &[&str]| {
+            let audiences: Vec<String> = audiences.iter().map(|a| (*a).to_owned()).collect();
+            let proof = authenticator.token("t", Some(&audiences), Timestamp::UNIX_EPOCH, &|_, _, _| None);
+            proof.map(|proof| proof.audiences)
+        };
+        assert_eq!(ask(&[]), Ok(vec!["https://x".to_owned()]));
+        assert_eq!(ask(&["zzz", "https://x"]), Ok(vec!["https://x".to_owned()]));
+        assert_eq!(ask(&["zzz"]), Err("invalid bearer token".to_owned()));
     }
 
     #[test]

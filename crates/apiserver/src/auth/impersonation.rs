@@ -212,18 +212,13 @@ fn bad_extra(wanted: &User) -> Option<String> {
         if key.is_empty() {
             return Some("impersonating the empty string key in extra is not allowed".into());
         }
-        let (domain, path) = key.split_once('/').unwrap_or((key, ""));
-        let what = |detail: &str| {
-            format!(
-                "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {}: {detail}",
-                go_quoted(key)
-            )
-        };
-        if path.is_empty() {
-            return Some(what("must be a domain-prefixed path (such as \"acme.io/foo\")"));
-        }
-        if domain.is_empty() || domain.len() > 253 || !domain.split('.').all(is_label) {
-            return Some(what("prefix part must be a lowercase RFC 1123 subdomain"));
+        let wrong = bad_key(key);
+        if !wrong.is_empty() {
+            let shown = match wrong.as_slice() {
+                [one] => one.clone(),
+                many => format!("[{}]", many.join(", ")),
+            };
+            return Some(format!("impersonating an invalid key in extra is not allowed: {shown}"));
         }
         if values.is_empty() {
             return Some("impersonating empty values in extra is not allowed".into());
@@ -233,6 +228,30 @@ fn bad_extra(wanted: &User) -> Option<String> {
         }
     }
     None
+}
+
+/// What is wrong with a key that should be a domain and a path, such as `acme.io/foo`.
+fn bad_key(key: &str) -> Vec<String> {
+    let invalid = |value: &str, detail: &str| format!("extra.key: Invalid value: {}: {detail}", go_quoted(value));
+    let Some((domain, path)) = key.split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty())
+    else {
+        return vec![invalid(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")];
+    };
+    let mut out = Vec::new();
+    if domain.len() > 253 {
+        out.push(invalid(domain, "must be no more than 253 bytes"));
+    }
+    if !domain.split('.').all(is_label) {
+        out.push(invalid(
+            domain,
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ));
+    }
+    if !path.chars().all(|c| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c)) {
+        let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        out.push(invalid(path, detail));
+    }
+    out
 }
 
 fn add_group(user: &mut User, group: &str) {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::auth::attributes::Attributes;
 use crate::auth::identity::{Authenticator, User};
 use crate::auth::rbac::Rbac;
+use crate::auth::selectors;
 use crate::auth::service_account::Lookup;
 use crate::field::{FieldError, Wrong};
 use crate::status::Status;
@@ -100,7 +101,7 @@ impl Reviewer<'_> {
         if !decision.reason.is_empty() {
             status["reason"] = json!(decision.reason);
         }
-        let ignored = resource.map(selector_errors).unwrap_or_default();
+        let ignored = resource.map(selectors::unread).unwrap_or_default();
         if !ignored.is_empty() {
             status["evaluationError"] = json!(ignored.join("; "));
         }
@@ -273,100 +274,6 @@ fn selector_shape(selector: &Value, field: &str) -> Option<FieldError> {
         }
         _ => None,
     }
-}
-
-/// RBAC looks at no selectors; upstream still says when it could not read one.
-fn selector_errors(resource: &Value) -> Vec<&'static str> {
-    let raw = |key: &str| resource.get(key).map(|s| text(Some(s), "rawSelector")).unwrap_or_default();
-    let mut out = Vec::new();
-    if !field_selector_reads(raw("fieldSelector")) {
-        out.push("spec.resourceAttributes.fieldSelector ignored due to parse error");
-    }
-    if !label_selector_reads(raw("labelSelector")) {
-        out.push("spec.resourceAttributes.labelSelector ignored due to parse error");
-    }
-    out
-}
-
-/// Whether text is a field selector: `a=b,c!=d`, with `\` before a comma, an equals sign or a backslash in a value.
-fn field_selector_reads(text: &str) -> bool {
-    let mut terms = vec![String::new()];
-    let mut escaped = false;
-    for c in text.chars() {
-        match terms.last_mut() {
-            Some(term) if escaped || c != ',' => term.push(c),
-            _ => terms.push(String::new()),
-        }
-        escaped = !escaped && c == '\\';
-    }
-    terms.iter().filter(|term| !term.is_empty()).all(|term| {
-        let Some((_, value)) = term.split_once('=') else { return false };
-        let mut chars = value.strip_prefix('=').unwrap_or(value).chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' if !matches!(chars.next(), Some('\\' | ',' | '=')) => return false,
-                '=' | ',' => return false,
-                _ => {}
-            }
-        }
-        true
-    })
-}
-
-/// Whether text is a label selector, by its grammar: `a`, `!a`, `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b)`, `a>1`, `a<1`.
-fn label_selector_reads(selector: &str) -> bool {
-    // Commas inside parentheses separate values, not requirements.
-    let mut depth = 0i32;
-    let mut terms = vec![String::new()];
-    for c in selector.chars() {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        match terms.last_mut() {
-            Some(term) if c != ',' || depth > 0 => term.push(c),
-            _ => terms.push(String::new()),
-        }
-    }
-    selector.trim().is_empty() || depth == 0 && terms.iter().all(|term| requirement_reads(term.trim()))
-}
-
-fn requirement_reads(term: &str) -> bool {
-    let value = |v: &str| {
-        let v = v.trim();
-        v.is_empty() || v.len() <= 63 && is_name(v)
-    };
-    if let Some(key) = term.strip_prefix('!') {
-        return is_key(key.trim());
-    }
-    if let Some(at) = term.find(['=', '!', '<', '>']) {
-        let (key, rest) = term.split_at(at);
-        let number = |v: &str| v.trim().parse::<i64>().is_ok();
-        return is_key(key.trim())
-            && match rest.as_bytes() {
-                [b'=', b'=', ..] | [b'!', b'=', ..] => rest.get(2..).is_some_and(value),
-                [b'=', ..] => rest.get(1..).is_some_and(value),
-                [b'<' | b'>', ..] => rest.get(1..).is_some_and(number),
-                _ => false,
-            };
-    }
-    let mut words = term.splitn(2, char::is_whitespace);
-    let (key, rest) = (words.next().unwrap_or_default(), words.next().unwrap_or_default().trim());
-    if rest.is_empty() {
-        return is_key(key);
-    }
-    let list = rest.strip_prefix("notin").or_else(|| rest.strip_prefix("in")).map(str::trim);
-    let inner = list.and_then(|l| l.strip_prefix('(')).and_then(|l| l.strip_suffix(')'));
-    is_key(key) && inner.is_some_and(|values| values.split(',').all(value))
-}
-
-fn is_key(key: &str) -> bool {
-    let (prefix, name) = key.split_once('/').unwrap_or(("x", key));
-    let label = |l: &str| is_name(l) && !l.contains(['_', '.']) && !l.contains(|c: char| c.is_ascii_uppercase());
-    prefix.len() <= 253 && prefix.split('.').all(label) && name.len() <= 63 && is_name(name)
-}
-
-fn is_name(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    text.chars().all(inner) && edge(text.chars().next()) && edge(text.chars().next_back())
 }
 
 fn text<'a>(object: Option<&'a Value>, key: &str) -> &'a str {

@@ -171,7 +171,7 @@ impl Issuer {
     fn proof(&self, claims: &Value, wanted: &[String], now: Timestamp, lookup: &Lookup<'_>) -> Result<Proof, String> {
         let listed = claims.get("aud").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let own: Vec<String> = listed.map(str::to_owned).collect();
-        let audiences: Vec<String> = own.iter().filter(|a| wanted.contains(a)).cloned().collect();
+        let audiences: Vec<String> = wanted.iter().filter(|a| own.contains(a)).cloned().collect();
         if audiences.is_empty() {
             let (own, wanted) = (go_quoted_list(&own), go_quoted_list(wanted));
             return Err(format!("token audiences {own} is invalid for the target audiences {wanted}"));

@@ -8,7 +8,9 @@ use crate::kind::Kind;
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
 /// Name, shares, lendable percent, and how requests wait: queues and hand size (none: they do not).
-const LEVELS: [(&str, u32, u32, Option<(u32, u32)>); 7] = [
+type Level = (&'static str, u32, u32, Option<(u32, u32)>);
+
+const LEVELS: [Level; 7] = [
     ("catch-all", 5, 0, None),
     ("system", 30, 33, Some((64, 6))),
     ("node-high", 40, 25, Some((64, 6))),
@@ -39,7 +41,9 @@ const KCM: Who = Who::User("system:kube-controller-manager");
 const SCHEDULER: Who = Who::User("system:kube-scheduler");
 
 /// Name, level, precedence, how flows are told apart, who, what.
-const SCHEMAS: [(&str, &str, u32, &str, &[Who], What); 11] = [
+type Schema = (&'static str, &'static str, u32, &'static str, &'static [Who], What);
+
+const SCHEMAS: [Schema; 11] = [
     ("exempt", "exempt", 1, "", &[Who::Group("system:masters")], What::Everything),
     ("probes", "exempt", 2, "", EVERYONE, What::Probes),
     ("system-leader-election", "leader-election", 100, "ByUser", &[KCM, SCHEDULER, Who::SystemAccounts], What::Leases),

@@ -51,6 +51,14 @@ pub fn objects(options: &Options<'_>) -> Vec<(Kind<'static>, Value)> {
     out
 }
 
+/// Who manages the fields of an object of [`objects`], as upstream's `managedFields` name it.
+pub fn field_manager(kind: Kind<'_>) -> &'static str {
+    match kind.group {
+        "flowcontrol.apiserver.k8s.io" => "api-priority-and-fairness-config-producer-v1",
+        _ => "kube-apiserver",
+    }
+}
+
 /// A time as objects have it.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

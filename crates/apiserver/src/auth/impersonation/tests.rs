@@ -87,7 +87,8 @@ fn the_mode_that_worked_last_is_the_one_that_refuses() {
 fn who_the_user_becomes() {
     let admin = User::in_groups("admin", &[MASTERS]);
     let none = rbac(json!([]));
-    let cases: [(&[(&str, &str)], &[&str]); 6] = [
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: [Case<'_>; 6] = [
         (&[("Impersonate-User", "jane")], &["system:authenticated"]),
         (&[("Impersonate-User", "jane"), ("Impersonate-Group", "dev")], &["dev", "system:authenticated"]),
         (
@@ -116,4 +117,23 @@ fn narrow_modes_need_both_rights() {
     assert!(ask(&bot, &rbac(json!([on, who])), &entries).is_ok());
     assert!(ask(&bot, &rbac(json!([on])), &entries).is_err());
     assert!(ask(&bot, &rbac(json!([who])), &entries).is_err());
+}
+
+#[test]
+fn keys_of_extras() {
+    for (key, wrong) in [
+        ("acme.io/foo", 0),
+        ("acme.io/foo/bar", 0),
+        ("scopes", 1),
+        ("/x", 1),
+        ("acme.io/", 1),
+        ("acme_io/x", 1),
+        ("acme_io/x y", 2),
+    ] {
+        assert_eq!(bad_key(key).len(), wrong, "{key}: {:?}", bad_key(key));
+    }
+    assert_eq!(
+        bad_key("scopes")[0],
+        "extra.key: Invalid value: \"scopes\": must be a domain-prefixed path (such as \"acme.io/foo\")"
+    );
 }

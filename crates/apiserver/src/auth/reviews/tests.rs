@@ -125,37 +125,3 @@ fn rules_tokens_and_whoami() {
     });
     assert_eq!(ask("SelfSubjectReview", json!({})).unwrap(), want);
 }
-
-#[test]
-fn selectors_that_read() {
-    for (text, want) in [
-        ("", true),
-        ("a=b", true),
-        ("a==b,c!=d", true),
-        ("a", false),
-        ("a=b\\,c", true),
-        ("a=b=c", false),
-        ("a=\\x", false),
-        ("a=b,", true),
-    ] {
-        assert_eq!(field_selector_reads(text), want, "{text:?}");
-    }
-    for (text, want) in [
-        ("", true),
-        ("a", true),
-        ("!a", true),
-        ("a=b", true),
-        ("a==b,x.y/c!=d", true),
-        ("a in (b,c),d notin (e)", true),
-        ("a in", false),
-        ("a in (b", false),
-        ("a>1", true),
-        ("a>b", false),
-        ("=b", false),
-        ("a=b c", false),
-        ("-a", false),
-        ("a,", false),
-    ] {
-        assert_eq!(label_selector_reads(text), want, "{text:?}");
-    }
-}
