@@ -134,7 +134,7 @@ impl<'r> Request<'r, '_> {
             let what = described(target.kind, self.config);
             Refused::Other(plain_500(format!("failed to create typed patch object ({what}): {why}")))
         })?;
-        let merged = merge(place, Some(self.base), Some(self.config)).unwrap_or_default();
+        let merged = merge(place, self.exists.then_some(self.base), Some(self.config)).unwrap_or_default();
         let mut fields = collect(place, self.config);
         target.reset.apply(&mut fields);
 
