@@ -120,7 +120,10 @@ impl<'a> Entry<'a> {
             "FieldsV1" => {}
             "" => return Err(format!("missing fieldsType in managed fields entry {at}")),
             other => {
-                return Err(format!("invalid fieldsType {} in managed fields entry {at}", crate::field::go_quoted(other)));
+                return Err(format!(
+                    "invalid fieldsType {} in managed fields entry {at}",
+                    crate::field::go_quoted(other)
+                ));
             }
         }
         let raw = entry.get("fieldsV1");

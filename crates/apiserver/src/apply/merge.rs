@@ -84,7 +84,8 @@ fn merge_lists(list: ListShape<'_>, live: &[Value], config: &[Value]) -> Option<
     let (mut left, mut right) = (0, 0);
     let take = |at: usize, out: &mut Vec<Value>| {
         let Some(item) = after.get(at) else { return };
-        let under = item.twin.and_then(|twin| before.get(twin)).map(|twin| if twin.twice { &Value::Null } else { twin.value });
+        let under =
+            item.twin.and_then(|twin| before.get(twin)).map(|twin| if twin.twice { &Value::Null } else { twin.value });
         out.extend(merge(list.element, under, Some(item.value)));
     };
     while left < before.len() || right < after.len() {

@@ -29,13 +29,7 @@ pub(crate) fn prune(target: &Target<'_>, merged: Value, managed: &Managed<'_>, l
     }
 }
 
-fn prune_in(
-    target: &Target<'_>,
-    place: Place<'_>,
-    merged: Value,
-    managed: &Managed<'_>,
-    last: &Entry<'_>,
-) -> Value {
+fn prune_in(target: &Target<'_>, place: Place<'_>, merged: Value, managed: &Managed<'_>, last: &Entry<'_>) -> Value {
     let named = with_named_parents(place, &last.fields);
     let mut pruned = remove(place, &merged, &named);
     // What is owned in the same version comes back first: other versions may need it to be converted.

@@ -113,8 +113,7 @@ impl<'r> Request<'r, '_> {
         if managed.entries.is_empty() && self.exists {
             // What was there before the first apply belongs to someone too.
             let mut found = Managed::default();
-            let entry =
-                Entry::new("before-first-apply", Operation::Update, self.api_version, self.manager.subresource);
+            let entry = Entry::new("before-first-apply", Operation::Update, self.api_version, self.manager.subresource);
             let _ = record(target, &empty, self.base, &mut found, entry, self.time);
             return self.merge_and_own(place, found, force);
         }
@@ -138,8 +137,7 @@ impl<'r> Request<'r, '_> {
         let mut fields = collect(place, self.config);
         target.reset.apply(&mut fields);
 
-        let mut entry =
-            Entry::new(self.manager.name, Operation::Apply, self.api_version, self.manager.subresource);
+        let mut entry = Entry::new(self.manager.name, Operation::Apply, self.api_version, self.manager.subresource);
         let before = managed.position(&entry).map(|at| managed.entries.remove(at));
         entry.time = before.as_ref().and_then(|before| before.time.clone());
         entry.set_fields(fields);
