@@ -15,7 +15,7 @@ fn with_target<T>(kind: Kind<'_>, reset: &Reset, act: impl FnOnce(&Target<'_>) -
     let table = Table::builtin();
     let ty = Type::Struct(table.kind(kind.group, kind.version, kind.kind).unwrap());
     let schema = Schema::new(&table, &ty);
-    act(&Target { schema, kind, reset, versions: &OneVersion })
+    act(&Target { schema, kind, custom: false, reset, versions: &OneVersion })
 }
 
 fn manager(name: &str) -> Manager<'_> {

@@ -168,6 +168,15 @@ fn untracked(kind: &str, object: &mut Value) {
 
 /// Takes back what the kind's strategy sets on update, after the fields are tracked.
 fn untracked_later(kind: &str, old: &Value, new: &mut Value) {
+    if kind == "Service" {
+        let was =
+            |port: &Value| old["spec"]["ports"].as_array().is_some_and(|o| o.iter().any(|o| o["port"] == port["port"]));
+        for port in new["spec"]["ports"].as_array_mut().unwrap() {
+            if !was(port) {
+                port.as_object_mut().unwrap().remove("nodePort");
+            }
+        }
+    }
     let path = match kind {
         "DaemonSet" => "/metadata/annotations/deprecated.daemonset.template.generation",
         "PersistentVolume" => "/status/lastPhaseTransitionTime",

@@ -88,7 +88,7 @@ fn reset_fields() {
     let cases = [
         (reset(pod, ""), vec![".metadata.ownerReferences", ".metadata.labels.a", ".spec", ".spec.x"]),
         (reset(pod, "status"), vec![".status", ".metadata.labels.a", ".status.certificate", ".status.conditions"]),
-        (reset(pod, "resize"), vec![]),
+        (reset(pod, "resize"), vec![".spec"]),
         (
             reset(signing, "approval"),
             vec![".status", ".metadata.ownerReferences", ".metadata.labels.a", ".status.conditions"],
@@ -117,7 +117,7 @@ fn reset_fields() {
     reset(pod, "resize").apply(&mut set);
     assert_eq!(
         set.encode(),
-        json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:resources": {".": {}, "f:limits": {}}}}}})
+        json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:resources": {".": {}, "f:limits": {}}}}}})
     );
 }
 
@@ -242,7 +242,7 @@ fn a_custom_resource_is_applied() {
     let (table, ty) = custom();
     let reset = reset_custom("", false);
     let kind = Kind::new("example.com", "v1", "Thing");
-    let target = Target { schema: Schema::new(&table, &ty), kind, reset: &reset, versions: &OneVersion };
+    let target = Target { schema: Schema::new(&table, &ty), kind, custom: true, reset: &reset, versions: &OneVersion };
     let now = Timestamp::from_second(0).unwrap();
     let config = |rest: Value| {
         let mut out = json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}});
