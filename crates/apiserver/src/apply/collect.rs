@@ -28,14 +28,15 @@ fn walk<'v>(place: Place<'v>, value: &'v Value, out: &mut FieldSet<'v>) -> bool 
             false
         }
         Shape::List(list) => {
-            let steps: Vec<Option<PathElement<'v>>> =
-                as_list(Some(value)).iter().map(|item| list.step(item).ok()).collect();
-            for (at, (item, step)) in as_list(Some(value)).iter().zip(&steps).enumerate() {
-                let Some(step) = step else { continue };
-                let twice = steps.iter().enumerate().any(|(other, s)| other != at && s.as_ref() == Some(step));
+            let items = as_list(Some(value)).iter();
+            let mut steps: Vec<(PathElement<'v>, &'v Value)> =
+                items.filter_map(|item| Some((list.step(item).ok()?, item))).collect();
+            steps.sort_by(|(a, _), (b, _)| a.cmp(b));
+            for twins in steps.chunk_by(|(a, _), (b, _)| a == b) {
+                let Some((step, item)) = twins.first() else { continue };
                 let mut below = FieldSet::default();
                 // Of elements that cannot be told apart, only that they are there is owned.
-                if !twice {
+                if twins.len() == 1 {
                     walk(list.element, item, &mut below);
                 }
                 out.push(step.clone(), true, below);

@@ -131,15 +131,20 @@ fn walk_map<'v>(map: MapShape<'v>, old: Option<&'v Value>, new: Option<&'v Value
 
 /// The elements of a list, with all that one step names.
 fn index<'v>(list: ListShape<'v>, items: &'v [Value], broken: &mut bool) -> Vec<(PathElement<'v>, Vec<&'v Value>)> {
-    let mut out: Vec<(PathElement<'v>, Vec<&'v Value>)> = Vec::with_capacity(items.len());
+    let mut steps: Vec<(PathElement<'v>, &'v Value)> = Vec::with_capacity(items.len());
     for item in items {
-        let Ok(step) = list.step(item) else {
-            *broken = true;
-            continue;
-        };
-        match out.binary_search_by(|(other, _)| other.cmp(&step)) {
-            Ok(at) => out.get_mut(at).into_iter().for_each(|(_, same)| same.push(item)),
-            Err(at) => out.insert(at, (step, vec![item])),
+        match list.step(item) {
+            Ok(step) => steps.push((step, item)),
+            Err(_) => *broken = true,
+        }
+    }
+    // Stable, so that elements with the same step stay in order.
+    steps.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut out: Vec<(PathElement<'v>, Vec<&'v Value>)> = Vec::with_capacity(steps.len());
+    for (step, item) in steps {
+        match out.last_mut() {
+            Some((last, same)) if *last == step => same.push(item),
+            _ => out.push((step, vec![item])),
         }
     }
     out

@@ -1,6 +1,7 @@
 //! Who owns which fields: `metadata.managedFields`, read and written.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -120,7 +121,10 @@ impl<'a> Entry<'a> {
             "FieldsV1" => {}
             "" => return Err(format!("missing fieldsType in managed fields entry {at}")),
             other => {
-                return Err(format!("invalid fieldsType {} in managed fields entry {at}", crate::field::go_quoted(other)));
+                return Err(format!(
+                    "invalid fieldsType {} in managed fields entry {at}",
+                    crate::field::go_quoted(other)
+                ));
             }
         }
         let raw = entry.get("fieldsV1");
@@ -166,9 +170,13 @@ impl<'a> Managed<'a> {
     /// Reads `metadata.managedFields`.
     pub(crate) fn decode(list: Option<&'a Value>) -> Result<Self, String> {
         let mut out = Self::default();
+        let mut places = BTreeMap::new();
         for (at, entry) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
             let entry = Entry::decode(entry, at)?;
-            match out.entries.iter_mut().find(|other| other.is(&entry)) {
+            let version = if entry.operation == Operation::Apply { Cow::default() } else { entry.api_version.clone() };
+            let key = (entry.operation, entry.manager.clone(), entry.subresource.clone(), version);
+            let place = *places.entry(key).or_insert(out.entries.len());
+            match out.entries.get_mut(place) {
                 // The last entry of a manager counts.
                 Some(other) => *other = entry,
                 None => out.entries.push(entry),
@@ -207,51 +215,46 @@ impl<'a> Managed<'a> {
 
     /// Merges the oldest updaters until there are no more than [`MOST_UPDATERS`].
     pub(crate) fn cap(&mut self) {
-        let mut updaters: Vec<(Option<Cow<'a, str>>, String)> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.operation == Operation::Update)
-            .map(|entry| (entry.time.clone(), entry.identifier()))
-            .collect();
-        let mut count = updaters.len();
+        let mut count = self.entries.iter().filter(|entry| entry.operation == Operation::Update).count();
         if count <= MOST_UPDATERS {
             return;
         }
-        updaters.sort();
-        // Of each version, the first old updater waits; from the second on they go into a bucket, the first with them.
-        let mut firsts: Vec<(String, String)> = Vec::new();
-        for (_, identifier) in updaters {
+        let (mut old, rest): (Vec<Entry<'a>>, Vec<Entry<'a>>) =
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| entry.operation == Operation::Update);
+        self.entries = rest;
+        old.sort_by_cached_key(|entry| (entry.time.clone(), entry.identifier()));
+        // Of each version, the first old updater waits; with the second, both go into a bucket, and those after them too.
+        let mut buckets: BTreeMap<Cow<'a, str>, Entry<'a>> = BTreeMap::new();
+        let mut kept = Vec::with_capacity(MOST_UPDATERS);
+        for entry in old {
             if count <= MOST_UPDATERS {
-                return;
-            }
-            let Some(at) = self.entries.iter().position(|entry| entry.identifier() == identifier) else { continue };
-            let Some(version) = self.entries.get(at).map(|entry| entry.api_version.to_string()) else { continue };
-            let Some((_, first)) = firsts.iter().find(|(v, _)| *v == version).cloned() else {
-                firsts.push((version, identifier));
+                kept.push(entry);
                 continue;
-            };
-            let old = self.entries.remove(at);
-            let mut bucket = Entry::new("", Operation::Update, "", "");
-            bucket.manager = ANCIENT.into();
-            bucket.api_version = old.api_version.clone();
-            let place = match self.position(&bucket) {
-                Some(place) => place,
-                None => {
-                    // The first one of this version becomes the bucket.
-                    if let Some(place) = self.entries.iter().position(|entry| entry.identifier() == first) {
-                        let first = self.entries.remove(place);
-                        bucket.set_fields(first.fields);
-                    }
-                    self.entries.push(bucket);
-                    self.entries.len() - 1
-                }
-            };
-            if let Some(bucket) = self.entries.get_mut(place) {
-                bucket.gain(old.fields);
-                bucket.time = old.time;
             }
-            count -= 1;
+            match buckets.get_mut(&entry.api_version) {
+                None => _ = buckets.insert(entry.api_version.clone(), entry),
+                Some(bucket) => {
+                    bucket.manager = ANCIENT.into();
+                    bucket.subresource = Cow::default();
+                    bucket.gain(entry.fields);
+                    bucket.time = entry.time;
+                    count -= 1;
+                }
+            }
         }
+        for bucket in buckets.into_values() {
+            // An old bucket may be among those that stay, where it is newer than the rest.
+            match kept.iter().position(|entry| entry.is(&bucket)) {
+                Some(at) => {
+                    let newer = kept.remove(at);
+                    let mut bucket = bucket;
+                    bucket.gain(newer.fields);
+                    self.entries.push(bucket);
+                }
+                None => self.entries.push(bucket),
+            }
+        }
+        self.entries.append(&mut kept);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lays an applied configuration over an object.
 
+use std::collections::BTreeMap;
+
 use plimsoll_engine::collections::Set;
 use serde_json::{Map, Value};
 
@@ -45,36 +47,40 @@ fn merge_maps(map: MapShape<'_>, live: Option<&Value>, config: Option<&Value>) -
 struct Item<'v> {
     step: PathElement<'v>,
     value: &'v Value,
-    /// Where the same element stands in the other list; `usize::MAX` for nowhere.
+    /// Where the same element first stands in the other list.
     twin: Option<usize>,
     /// Other elements of the same list have the same step.
     twice: bool,
 }
 
-fn items<'v>(list: ListShape<'v>, values: &'v [Value]) -> Vec<Item<'v>> {
+/// The elements of a list, and where each of them stands first.
+type Items<'v> = (Vec<Item<'v>>, BTreeMap<PathElement<'v>, usize>);
+
+fn items<'v>(list: ListShape<'v>, values: &'v [Value]) -> Items<'v> {
     let mut out: Vec<Item<'v>> = Vec::with_capacity(values.len());
+    let mut places = BTreeMap::new();
     for value in values {
         let Ok(step) = list.step(value) else { continue };
-        let mut twice = false;
-        for other in out.iter_mut().filter(|other| other.step == step) {
-            other.twice = true;
-            twice = true;
+        let first = *places.entry(step.clone()).or_insert(out.len());
+        let twice = first != out.len();
+        if let Some(first) = out.get_mut(first).filter(|_| twice) {
+            first.twice = true;
         }
         out.push(Item { step, value, twin: None, twice });
     }
-    out
+    (out, places)
 }
 
 /// Elements of both lists stand in the configuration's order; those that only the live list has keep their place before the ones that
 /// followed them.
 fn merge_lists(list: ListShape<'_>, live: &[Value], config: &[Value]) -> Option<Value> {
-    let mut before = items(list, live);
-    let mut after = items(list, config);
+    let (mut before, places_before) = items(list, live);
+    let (mut after, places_after) = items(list, config);
     for item in &mut before {
-        item.twin = after.iter().position(|other| other.step == item.step);
+        item.twin = places_after.get(&item.step).copied();
     }
     for item in &mut after {
-        item.twin = before.iter().position(|other| other.step == item.step);
+        item.twin = places_before.get(&item.step).copied();
     }
     // The shared elements in the configuration's order: the next one is the one the live list is read up to.
     let mut shared = after.iter().enumerate().filter(|(_, item)| item.twin.is_some()).map(|(at, _)| at);
@@ -84,7 +90,8 @@ fn merge_lists(list: ListShape<'_>, live: &[Value], config: &[Value]) -> Option<
     let (mut left, mut right) = (0, 0);
     let take = |at: usize, out: &mut Vec<Value>| {
         let Some(item) = after.get(at) else { return };
-        let under = item.twin.and_then(|twin| before.get(twin)).map(|twin| if twin.twice { &Value::Null } else { twin.value });
+        let under =
+            item.twin.and_then(|twin| before.get(twin)).map(|twin| if twin.twice { &Value::Null } else { twin.value });
         out.extend(merge(list.element, under, Some(item.value)));
     };
     while left < before.len() || right < after.len() {

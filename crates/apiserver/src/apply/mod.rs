@@ -34,7 +34,7 @@ mod values;
 mod tests;
 
 use plimsoll_schema::Schema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::kind::Kind;
 
@@ -52,10 +52,19 @@ pub struct Target<'a> {
     pub schema: Schema<'a>,
     /// Their kind, in the version of the request.
     pub kind: Kind<'a>,
+    /// It is a custom resource: a new object has no fields at all, where a built-in kind has those that are always written.
+    pub custom: bool,
     /// What the request's path leaves as it is ([`reset()`]).
     pub reset: &'a Reset,
     /// The other versions of the kind.
     pub versions: &'a dyn Versions,
+}
+
+impl Target<'_> {
+    /// The object before anything is set.
+    fn empty(&self) -> Value {
+        if self.custom { Value::Object(Map::new()) } else { shape::zero(self.schema) }
+    }
 }
 
 /// Who writes.
@@ -69,8 +78,11 @@ pub struct Manager<'a> {
 
 /// Objects in other versions of their kind: ownership is kept in the version in which it was written.
 pub trait Versions {
-    /// The object in another version, with its type; nothing where there is no such version. Managers of such a version are forgotten.
-    fn convert<'a>(&'a self, object: &Value, api_version: &str) -> Option<(Schema<'a>, Value)>;
+    /// The type of the kind in another version; nothing where there is no such version. Managers of such a version are forgotten.
+    fn schema<'a>(&'a self, api_version: &str) -> Option<Schema<'a>>;
+
+    /// The object in another version, or back in the request's own.
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value>;
 }
 
 /// A kind with a single version.
@@ -78,7 +90,11 @@ pub trait Versions {
 pub struct OneVersion;
 
 impl Versions for OneVersion {
-    fn convert<'a>(&'a self, _: &Value, _: &str) -> Option<(Schema<'a>, Value)> {
+    fn schema<'a>(&'a self, _: &str) -> Option<Schema<'a>> {
+        None
+    }
+
+    fn convert(&self, _: &Value, _: &str) -> Option<Value> {
         None
     }
 }

@@ -21,21 +21,14 @@ pub(crate) fn prune(target: &Target<'_>, merged: Value, managed: &Managed<'_>, l
         return prune_in(target, Place::root(target.schema), merged, managed, last);
     }
     // The fields were named in another version: they are removed there, and the rest comes back.
-    let Some((schema, other)) = target.versions.convert(&merged, &last.api_version) else { return merged };
+    let versions = target.versions;
+    let Some(schema) = versions.schema(&last.api_version) else { return merged };
+    let Some(other) = versions.convert(&merged, &last.api_version) else { return merged };
     let pruned = prune_in(target, Place::root(schema), other, managed, last);
-    match target.versions.convert(&pruned, &own) {
-        Some((_, pruned)) => pruned,
-        None => merged,
-    }
+    versions.convert(&pruned, &own).unwrap_or(merged)
 }
 
-fn prune_in(
-    target: &Target<'_>,
-    place: Place<'_>,
-    merged: Value,
-    managed: &Managed<'_>,
-    last: &Entry<'_>,
-) -> Value {
+fn prune_in(target: &Target<'_>, place: Place<'_>, merged: Value, managed: &Managed<'_>, last: &Entry<'_>) -> Value {
     let named = with_named_parents(place, &last.fields);
     let mut pruned = remove(place, &merged, &named);
     // What is owned in the same version comes back first: other versions may need it to be converted.
@@ -66,8 +59,8 @@ fn add_owned(
         (place, Cow::Borrowed(merged), Cow::Borrowed(&pruned))
     } else {
         let converted = target.versions.convert(merged, version).zip(target.versions.convert(&pruned, version));
-        let Some(((schema, merged), (_, pruned))) = converted else { return pruned };
-        (Place::root(schema), Cow::Owned(merged), Cow::Owned(pruned))
+        let Some((schema, (merged, before))) = target.versions.schema(version).zip(converted) else { return pruned };
+        (Place::root(schema), Cow::Owned(merged), Cow::Owned(before))
     };
     let mut owned = FieldSet::default();
     for entry in managed.entries.iter().filter(|entry| entry.api_version == version) {
@@ -80,8 +73,5 @@ fn add_owned(
     if version == from {
         return back;
     }
-    match target.versions.convert(&back, from) {
-        Some((_, back)) => back,
-        None => pruned,
-    }
+    target.versions.convert(&back, from).unwrap_or(pruned)
 }

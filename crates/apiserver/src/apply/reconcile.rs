@@ -1,7 +1,5 @@
 //! Ownership written under an older schema, brought up to date.
 
-use serde_json::Value;
-
 use super::Target;
 use super::managers::Managed;
 use super::path::PathElement;
@@ -10,14 +8,11 @@ use super::shape::{Place, Shape};
 
 /// What was owned part by part and is one value now is owned as a whole. Managers of versions that are not served any more are
 /// forgotten.
-pub(crate) fn reconcile(target: &Target<'_>, object: &Value, managed: &mut Managed<'_>) {
+pub(crate) fn reconcile(target: &Target<'_>, managed: &mut Managed<'_>) {
     let own = target.kind.api_version();
     managed.entries.retain_mut(|entry| {
-        let schema = if entry.api_version == own {
-            Some(target.schema)
-        } else {
-            target.versions.convert(object, &entry.api_version).map(|(schema, _)| schema)
-        };
+        let schema =
+            if entry.api_version == own { Some(target.schema) } else { target.versions.schema(&entry.api_version) };
         let Some(schema) = schema else { return false };
         if splits_one_value(Place::root(schema), &entry.fields) {
             let fields = close(Place::root(schema), &entry.fields);

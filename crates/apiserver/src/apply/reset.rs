@@ -53,8 +53,14 @@ pub fn reset(kind: Kind<'_>, subresource: &str) -> Reset {
         },
         (
             "",
-            "Namespace" | "Node" | "PersistentVolume" | "PersistentVolumeClaim" | "Pod" | "ReplicationController"
-            | "ResourceQuota" | "Service",
+            "Namespace"
+            | "Node"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "Pod"
+            | "ReplicationController"
+            | "ResourceQuota"
+            | "Service",
             sub,
         )
         | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet", sub)

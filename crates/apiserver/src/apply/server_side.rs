@@ -7,15 +7,15 @@ use crate::kind::Kind;
 use crate::status::Status;
 
 use super::collect::collect;
-use super::compare::compare;
+use super::compare::{Diff, compare};
 use super::conflict::{self, Conflict};
 use super::last_applied;
 use super::managers::{Entry, Managed, Operation, managed_fields, set_managed_fields};
 use super::merge::merge;
 use super::prune::prune;
 use super::reconcile::reconcile;
-use super::shape::{Place, zero};
-use super::update::{always_stripped, filter, record, stamp, take_from_others};
+use super::shape::Place;
+use super::update::{OtherVersions, STRIPPED, filter, record, stamp, take_from_others};
 use super::validate::validate;
 use super::values::same;
 use super::{Manager, Target};
@@ -49,7 +49,7 @@ pub fn apply(
     let (base, exists) = match live {
         Some(live) => (live, true),
         None => {
-            empty = zero(target.schema);
+            empty = target.empty();
             (&empty, false)
         }
     };
@@ -109,16 +109,15 @@ impl<'r> Request<'r, '_> {
     fn run(&self, mut managed: Managed<'r>, force: bool) -> Result<Value, Refused> {
         let target = self.target;
         let place = Place::root(target.schema);
-        let empty = zero(target.schema);
+        let empty = target.empty();
         if managed.entries.is_empty() && self.exists {
             // What was there before the first apply belongs to someone too.
             let mut found = Managed::default();
-            let entry =
-                Entry::new("before-first-apply", Operation::Update, self.api_version, self.manager.subresource);
+            let entry = Entry::new("before-first-apply", Operation::Update, self.api_version, self.manager.subresource);
             let _ = record(target, &empty, self.base, &mut found, entry, self.time);
             return self.merge_and_own(place, found, force);
         }
-        reconcile(target, self.base, &mut managed);
+        reconcile(target, &mut managed);
         self.merge_and_own(place, managed, force)
     }
 
@@ -134,12 +133,11 @@ impl<'r> Request<'r, '_> {
             let what = described(target.kind, self.config);
             Refused::Other(plain_500(format!("failed to create typed patch object ({what}): {why}")))
         })?;
-        let merged = merge(place, Some(self.base), Some(self.config)).unwrap_or_default();
+        let merged = merge(place, self.exists.then_some(self.base), Some(self.config)).unwrap_or_default();
         let mut fields = collect(place, self.config);
         target.reset.apply(&mut fields);
 
-        let mut entry =
-            Entry::new(self.manager.name, Operation::Apply, self.api_version, self.manager.subresource);
+        let mut entry = Entry::new(self.manager.name, Operation::Apply, self.api_version, self.manager.subresource);
         let before = managed.position(&entry).map(|at| managed.entries.remove(at));
         entry.time = before.as_ref().and_then(|before| before.time.clone());
         entry.set_fields(fields);
@@ -152,21 +150,22 @@ impl<'r> Request<'r, '_> {
 
         let mut diff = compare(place, self.base, &merged);
         filter(&mut diff, target.reset);
+        let converted = OtherVersions::new(target, self.base, &merged, &managed, self.api_version);
+        let others = converted.diffs();
         if !force {
-            let conflicts = self.conflicts(&managed, own, &merged, &diff);
+            let conflicts = self.conflicts(&managed, own, &diff, &others);
             if !conflicts.is_empty() {
                 return Err(Refused::Conflicts(conflicts));
             }
         }
         if let Some(entry) = managed.entries.get_mut(own) {
-            entry.lose(&always_stripped());
+            entry.lose(&STRIPPED);
             if !self.exists || !same(self.base, &merged) {
                 entry.time = Some(self.time.into());
             }
         }
-        take_from_others(target, self.base, &merged, &mut managed, self.api_version, &diff, Some(own));
+        take_from_others(&mut managed, self.api_version, &diff, &others, Some(own));
         let list = managed.encode();
-        drop(diff);
         let mut object = merged;
         set_managed_fields(&mut object, list);
         Ok(object)
@@ -177,22 +176,23 @@ impl<'r> Request<'r, '_> {
         &self,
         managed: &Managed<'_>,
         own: usize,
-        merged: &Value,
-        diff: &super::compare::Diff<'_>,
+        diff: &Diff<'_>,
+        others: &[(&str, Diff<'_>)],
     ) -> Vec<Conflict> {
-        let others = managed.entries.iter().enumerate().filter(|(at, _)| *at != own).map(|(_, entry)| entry);
-        others
-            .filter_map(|entry| {
-                let common = if entry.api_version == self.api_version {
-                    entry.fields.intersection(&diff.changed)
-                } else {
-                    let (schema, old, new) =
-                        super::update::in_version(self.target, &entry.api_version, self.base, merged)?;
-                    entry.fields.intersection(&compare(Place::root(schema), &old, &new).changed)
-                };
-                (!common.is_empty()).then(|| Conflict::new(entry, &common))
-            })
-            .collect()
+        let mut out = Vec::new();
+        for (at, entry) in managed.entries.iter().enumerate() {
+            let diff = match others.iter().find(|(version, _)| *version == entry.api_version) {
+                _ if at == own => continue,
+                Some((_, diff)) => diff,
+                None if entry.api_version == self.api_version => diff,
+                None => continue,
+            };
+            let common = entry.fields.intersection(&diff.changed);
+            if !common.is_empty() {
+                out.push(Conflict::new(entry, &common));
+            }
+        }
+        out
     }
 }
 

@@ -93,8 +93,11 @@ impl<'a> FieldSet<'a> {
         // Walks go through sorted maps, so the end is where nearly every step belongs.
         let place = match self.nodes.last() {
             None => Err(0),
-            Some(last) if last.step < step => Err(self.nodes.len()),
-            Some(_) => self.find(&step),
+            Some(last) => match last.step.cmp(&step) {
+                Ordering::Less => Err(self.nodes.len()),
+                Ordering::Equal => Ok(self.nodes.len() - 1),
+                Ordering::Greater => self.find(&step),
+            },
         };
         match place {
             Err(at) => self.nodes.insert(at, Node { step, member, below }),
@@ -113,9 +116,33 @@ impl<'a> FieldSet<'a> {
             self.nodes = other.nodes;
             return;
         }
-        for node in other.nodes {
-            self.push(node.step, node.member, node.below);
+        let ours = std::mem::take(&mut self.nodes);
+        self.nodes.reserve(ours.len().max(other.nodes.len()));
+        let mut theirs = other.nodes.into_iter().peekable();
+        for node in ours {
+            while let Some(next) = theirs.next_if(|next| next.step < node.step) {
+                self.nodes.push(next);
+            }
+            let twin = theirs.next_if(|next| next.step == node.step);
+            self.nodes.push(node);
+            if let Some(twin) = twin {
+                self.push(twin.step, twin.member, twin.below);
+            }
         }
+        self.nodes.extend(theirs);
+    }
+
+    /// The set of these nodes, in any order.
+    fn from_nodes(mut nodes: Vec<Node<'a>>) -> Self {
+        if nodes.is_sorted_by(|a, b| a.step < b.step) {
+            return Self { nodes };
+        }
+        nodes.sort_by(|a, b| a.step.cmp(&b.step));
+        let mut out = Self { nodes: Vec::with_capacity(nodes.len()) };
+        for node in nodes {
+            out.push(node.step, node.member, node.below);
+        }
+        out
     }
 
     /// Takes the paths of another set away; says whether any was there.
@@ -247,7 +274,7 @@ impl<'a> FieldSet<'a> {
 
     /// The set, and whether the path of the map itself is in its parent's set.
     fn decode_map(map: &'a Map<String, Value>) -> Result<(Self, bool), String> {
-        let mut out = Self { nodes: Vec::with_capacity(map.len()) };
+        let mut nodes = Vec::with_capacity(map.len());
         let mut member = false;
         for (key, value) in map {
             if key == "." {
@@ -264,10 +291,12 @@ impl<'a> FieldSet<'a> {
                 Value::Null => (Self::default(), true),
                 other => return Err(format!("field {key} must be an object, not {other}")),
             };
-            out.push(step, own, below);
+            if own || !below.is_empty() {
+                nodes.push(Node { step, member: own, below });
+            }
         }
-        member |= out.is_empty();
-        Ok((out, member))
+        member |= nodes.is_empty();
+        Ok((Self::from_nodes(nodes), member))
     }
 }
 

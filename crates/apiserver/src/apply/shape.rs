@@ -15,6 +15,8 @@ pub(crate) struct Place<'s> {
     list: ListKind,
     keys: &'s [Box<str>],
     atomic: bool,
+    /// The struct's own mark that it is one value does not count here.
+    granular: bool,
 }
 
 /// How the value at a place is taken apart.
@@ -61,15 +63,17 @@ impl<'s> Place<'s> {
     }
 
     const fn unknown() -> Self {
-        Self { schema: None, list: ListKind::Atomic, keys: &[], atomic: false }
+        Self { schema: None, list: ListKind::Atomic, keys: &[], atomic: false, granular: false }
     }
 
-    fn of_field(table: &'s Table, field: &'s Field) -> Self {
+    fn of_field(table: &'s Table, parent: &StructType, field: &'s Field) -> Self {
+        let schema = Schema::new(table, &field.ty);
         Self {
-            schema: Some(Schema::new(table, &field.ty)),
+            schema: Some(schema),
             list: field.list,
             keys: &field.list_keys,
             atomic: field.atomic,
+            granular: schema.as_struct().is_some_and(|ty| ty.atomic) && is_granular(parent, field),
         }
     }
 
@@ -92,7 +96,7 @@ impl<'s> Place<'s> {
         match schema.ty {
             Type::Struct(id) => {
                 let ty = schema.table.get(*id);
-                if self.atomic || ty.atomic {
+                if self.atomic || (ty.atomic && !self.granular) {
                     return Shape::Atomic;
                 }
                 let others = ty.preserve_unknown.then_some(Self::unknown());
@@ -135,6 +139,11 @@ impl<'s> Place<'s> {
     }
 }
 
+/// The one field of the release that takes a struct apart which is one value elsewhere (`x-kubernetes-map-type: granular`).
+fn is_granular(parent: &StructType, field: &Field) -> bool {
+    &*field.name == "claimRef" && &*parent.name == "io.k8s.api.core.v1.PersistentVolumeSpec"
+}
+
 /// Maps are taken apart, lists are one value. Null can be a map.
 fn deduced<'s>(value: Option<&Value>) -> Shape<'s> {
     match value {
@@ -149,8 +158,8 @@ fn deduced<'s>(value: Option<&Value>) -> Shape<'s> {
 impl<'s> MapShape<'s> {
     /// Where a key leads.
     pub(crate) fn child(&self, key: &str) -> Child<'s> {
-        if let Some((table, field)) = self.declared.and_then(|(table, ty)| Some((table, ty.field(key)?))) {
-            return Child { place: Place::of_field(table, field), declared: true, known: true };
+        if let Some((table, ty, field)) = self.declared.and_then(|(table, ty)| Some((table, ty, ty.field(key)?))) {
+            return Child { place: Place::of_field(table, ty, field), declared: true, known: true };
         }
         let place = self.others.unwrap_or(Place::unknown());
         Child { place, declared: false, known: self.others.is_some() }

@@ -1,5 +1,7 @@
 //! Ownership after a write that is not an apply.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -8,7 +10,7 @@ use super::managers::{Entry, Managed, Operation, managed_fields, set_managed_fie
 use super::reconcile::reconcile;
 use super::reset::Reset;
 use super::set::FieldSet;
-use super::shape::{Place, zero};
+use super::shape::Place;
 use super::values::same;
 use super::{Manager, Target};
 
@@ -51,7 +53,7 @@ fn track(
     let before = match old {
         Some(old) => old,
         None => {
-            empty = zero(target.schema);
+            empty = target.empty();
             &empty
         }
     };
@@ -85,7 +87,7 @@ pub(crate) fn record<'v>(
     mut entry: Entry<'v>,
     time: &'v str,
 ) -> Result<(), ()> {
-    reconcile(target, old, managed);
+    reconcile(target, managed);
     let place = Place::root(target.schema);
     let mut diff = compare(place, old, new);
     filter(&mut diff, target.reset);
@@ -93,10 +95,11 @@ pub(crate) fn record<'v>(
         return Err(());
     }
     let own_version = entry.api_version.to_string();
-    take_from_others(target, old, new, managed, &own_version, &diff, None);
+    let others = OtherVersions::new(target, old, new, managed, &own_version);
+    take_from_others(managed, &own_version, &diff, &others.diffs(), None);
     let mut gained = diff.changed;
     target.reset.apply(&mut gained);
-    gained.subtract(&always_stripped());
+    gained.subtract(&STRIPPED);
     if !gained.is_empty() {
         entry.time = Some(time.into());
         match managed.position(&entry).and_then(|at| managed.entries.get_mut(at)) {
@@ -116,12 +119,10 @@ pub(crate) fn record<'v>(
 
 /// Takes what has changed or gone from everyone but `except`, each in its own version, and forgets who owns nothing then.
 pub(crate) fn take_from_others(
-    target: &Target<'_>,
-    old: &Value,
-    new: &Value,
     managed: &mut Managed<'_>,
     version: &str,
     diff: &Diff<'_>,
+    others: &[(&str, Diff<'_>)],
     except: Option<usize>,
 ) {
     for (at, entry) in managed.entries.iter_mut().enumerate() {
@@ -131,8 +132,7 @@ pub(crate) fn take_from_others(
         if entry.api_version == version {
             entry.lose(&diff.changed);
             entry.lose(&diff.removed);
-        } else if let Some((schema, old, new)) = in_version(target, &entry.api_version, old, new) {
-            let diff = compare(Place::root(schema), &old, &new);
+        } else if let Some(diff) = others.iter().find(|(version, _)| *version == entry.api_version).map(|(_, d)| d) {
             entry.lose(&diff.changed);
             entry.lose(&diff.removed);
         } else {
@@ -143,16 +143,37 @@ pub(crate) fn take_from_others(
     managed.drop_empty();
 }
 
-/// Both objects in another version.
-pub(crate) fn in_version<'s>(
-    target: &Target<'s>,
-    version: &str,
-    old: &Value,
-    new: &Value,
-) -> Option<(plimsoll_schema::Schema<'s>, Value, Value)> {
-    let (schema, old) = target.versions.convert(old, version)?;
-    let (_, new) = target.versions.convert(new, version)?;
-    Some((schema, old, new))
+/// An old and a new object in the versions in which others own fields of them.
+pub(crate) struct OtherVersions<'t> {
+    objects: Vec<(String, plimsoll_schema::Schema<'t>, Value, Value)>,
+    reset: &'t Reset,
+}
+
+impl<'t> OtherVersions<'t> {
+    pub(crate) fn new(target: &Target<'t>, old: &Value, new: &Value, managed: &Managed<'_>, own: &str) -> Self {
+        let mut objects: Vec<(String, plimsoll_schema::Schema<'t>, Value, Value)> = Vec::new();
+        for entry in managed.entries.iter().filter(|entry| entry.api_version != own) {
+            let version = &*entry.api_version;
+            if objects.iter().any(|(known, ..)| known == version) {
+                continue;
+            }
+            let Some(schema) = target.versions.schema(version) else { continue };
+            let both = target.versions.convert(old, version).zip(target.versions.convert(new, version));
+            objects.extend(both.map(|(old, new)| (version.to_owned(), schema, old, new)));
+        }
+        Self { objects, reset: target.reset }
+    }
+
+    /// How the objects differ in each version.
+    pub(crate) fn diffs(&self) -> Vec<(&str, Diff<'_>)> {
+        let mut out = Vec::with_capacity(self.objects.len());
+        for (version, schema, old, new) in &self.objects {
+            let mut diff = compare(Place::root(*schema), old, new);
+            filter(&mut diff, self.reset);
+            out.push((version.as_str(), diff));
+        }
+        out
+    }
 }
 
 pub(crate) fn filter(diff: &mut Diff<'_>, reset: &Reset) {
@@ -161,7 +182,7 @@ pub(crate) fn filter(diff: &mut Diff<'_>, reset: &Reset) {
 }
 
 /// What identifies an object, and what only the server writes, has no owner.
-pub(crate) fn always_stripped() -> FieldSet<'static> {
+pub(crate) static STRIPPED: LazyLock<FieldSet<'static>> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],
         &["kind"],
@@ -176,7 +197,7 @@ pub(crate) fn always_stripped() -> FieldSet<'static> {
         &["metadata", "managedFields"],
         &["metadata", "resourceVersion"],
     ])
-}
+});
 
 /// Restores the old times in `managedFields` when nothing else has changed, so that a write without effect stores nothing. To be called
 /// last before an update is stored.

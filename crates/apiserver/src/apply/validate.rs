@@ -1,5 +1,7 @@
 //! Whether an applied configuration fits the schema. The sentences are upstream's.
 
+use std::collections::BTreeSet;
+
 use plimsoll_schema::Type;
 use serde_json::Value;
 
@@ -80,7 +82,7 @@ fn walk_list(place: Place<'_>, value: &Value, rules: Rules) -> Vec<Wrong> {
         return Wrong::new(format!("expected list, got &{{{}}}", go_plain(value)));
     };
     let mut out = Vec::new();
-    let mut seen = Vec::with_capacity(items.len());
+    let mut seen = BTreeSet::new();
     for (at, item) in items.iter().enumerate() {
         let Shape::List(list) = place.shape(Some(value)) else {
             out.extend(below(walk(place.element(), item, rules), || format!("[{at}]")));
@@ -97,7 +99,7 @@ fn walk_list(place: Place<'_>, value: &Value, rules: Rules) -> Vec<Wrong> {
             out.extend(Wrong::new(format!("duplicate entries for key {step}")));
         }
         out.extend(below(walk(list.element, item, rules), || step.to_string()));
-        seen.push(step);
+        seen.insert(step);
     }
     out
 }

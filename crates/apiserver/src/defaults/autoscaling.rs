@@ -7,9 +7,20 @@ use crate::value::{Fields, default_absent, default_zero, ensure_in};
 /// The use of CPU, in percent of what was asked for, that an autoscaler aims at.
 const CPU_PERCENT: i64 = 80;
 
+/// Where version 1 keeps the metrics that it has no field for.
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+
 pub(super) fn apply(name: &str, it: &mut Fields) {
     match name {
-        "v1.HorizontalPodAutoscaler" => default_absent(ensure_in(it, "spec"), "minReplicas", 1),
+        "v1.HorizontalPodAutoscaler" => {
+            // The other metrics of an older version stand in an annotation; only without any is there one by default.
+            let others = it.get("metadata").and_then(|m| m.get("annotations")?.get(METRICS)).is_some();
+            let spec = ensure_in(it, "spec");
+            default_absent(spec, "minReplicas", 1);
+            if !others {
+                default_absent(spec, "targetCPUUtilizationPercentage", CPU_PERCENT);
+            }
+        }
         "v2.HorizontalPodAutoscaler" => {
             let spec = ensure_in(it, "spec");
             default_absent(spec, "minReplicas", 1);

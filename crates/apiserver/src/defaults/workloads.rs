@@ -85,6 +85,7 @@ pub(super) fn batch(name: &str, it: &mut Fields) {
     }
 }
 
+/// The job's labels follow from its template's only when the strategy has completed those.
 fn job(it: &mut Fields) {
     let spec = ensure_in(it, "spec");
     if spec.get("completions").is_none() && spec.get("parallelism").is_none() {
@@ -98,8 +99,4 @@ fn job(it: &mut Fields) {
     let replaced = if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     default_absent(spec, "podReplacementPolicy", replaced);
     default_absent(spec, "manualSelector", false);
-    let labels = spec.get("template").and_then(|t| t.get("metadata")?.get("labels")).filter(|l| !is_zero(l)).cloned();
-    if let Some(labels) = labels {
-        default_zero(ensure_in(it, "metadata"), "labels", labels);
-    }
 }

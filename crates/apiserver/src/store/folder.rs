@@ -9,6 +9,8 @@ use super::OpenError;
 
 /// The objects.
 const STORE: &str = "store.redb";
+/// The objects, while the file is made.
+const UNFINISHED: &str = "store.redb.new";
 /// Held while a process uses the folder; says which.
 const LOCK: &str = "lock";
 /// See [`HighWater`].
@@ -48,9 +50,19 @@ impl Folder {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// The store's file.
-    pub(super) fn store(&self) -> Result<File, OpenError> {
-        private(self.store_path()).map_err(|error| OpenError::Io { path: self.store_path(), error })
+    /// The store's file. If there is none, `make` fills a new one under another name first, so that a process that dies while it
+    /// does so leaves no half-made store.
+    pub(super) fn store(&self, make: impl FnOnce(File) -> Result<(), OpenError>) -> Result<File, OpenError> {
+        let (path, unfinished) = (self.store_path(), self.path.join(UNFINISHED));
+        let failed = |error| OpenError::Io { path: path.clone(), error };
+        if !path.try_exists().map_err(failed)? {
+            let file = private(unfinished.clone()).map_err(failed)?;
+            file.set_len(0).map_err(failed)?;
+            make(file)?;
+            std::fs::rename(&unfinished, &path).map_err(failed)?;
+            sync_folder(&self.path).map_err(failed)?;
+        }
+        private(path.clone()).map_err(failed)
     }
 
     pub(super) fn store_path(&self) -> PathBuf {
@@ -61,11 +73,6 @@ impl Folder {
         let path = self.path.join(HIGH_WATER);
         let file = private(path.clone()).map_err(|error| OpenError::Io { path, error })?;
         Ok(FileHighWater { file, unsynced: 0, broken: false })
-    }
-
-    /// Makes the names of new files durable.
-    pub(super) fn sync(&self) -> Result<(), OpenError> {
-        sync_folder(&self.path).map_err(|error| OpenError::Io { path: self.path.clone(), error })
     }
 }
 

@@ -3,6 +3,8 @@
 mod change;
 mod disk;
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod faults;
 mod folder;
 mod object;

@@ -127,11 +127,12 @@ impl Store {
     pub fn open(folder: &Path, limits: HistoryLimits, describe: &Describe) -> Result<Opened, OpenError> {
         let taken = Folder::take(folder)?;
         let path = taken.store_path();
-        let file = taken.store()?;
+        let file = taken
+            .store(|file| disk::open(|builder| builder.create_file(file), describe).map(drop))
+            .map_err(|error| error.of(folder, &path))?;
         let high_water = taken.high_water()?;
         let (disk, loaded) =
             disk::open(|builder| builder.create_file(file), describe).map_err(|error| error.of(folder, &path))?;
-        taken.sync()?;
         start(disk, loaded, Box::new(high_water), Some(taken), limits).map_err(|error| error.of(folder, &path))
     }
 

@@ -6,10 +6,16 @@ use super::rules::{Generation, rules};
 use super::{Context, gates, pod};
 use crate::defaults::{set_template_generation, template_generation};
 use crate::kind::Kind;
-use crate::value::{as_fields, default_absent, ensure, ensure_in, ensure_list, fields, is_true, list, remove, text};
+use crate::value::{
+    as_fields, default_absent, default_zero, ensure, ensure_in, ensure_list, fields, is_true, is_zero, list, remove,
+    text,
+};
 
 /// Prepares a new object. Its metadata already has name, uid and time.
-pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) {
+///
+/// What is returned are warnings about what was changed on the way; those of [`super::warnings_on_create`] come after them.
+pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
     let rules = rules(kind);
     // A node may tell its status from the first.
     if rules.status && kind.kind != "Node" {
@@ -19,7 +25,7 @@ pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) 
         ensure(object, &["metadata"]).insert("generation".into(), 1.into());
     }
     match (kind.group, kind.kind) {
-        ("", "Pod") => pod::prepare_create(object, context.now),
+        ("", "Pod") => warnings = pod::prepare_create(object, context.now),
         ("", "Namespace") => namespace(object),
         ("", "PersistentVolume") => {
             as_fields(object)
@@ -42,7 +48,10 @@ pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) 
             let count = template_generation(object).max(1);
             set_template_generation(object, count);
         }
-        ("batch", "Job") => job_selector(object),
+        ("batch", "Job") => {
+            job_selector(object);
+            job_labels(object);
+        }
         ("certificates.k8s.io", "CertificateSigningRequest") => requester(object, context),
         ("coordination.k8s.io", "Lease") => {
             remove(object, &["spec", "strategy"]);
@@ -53,6 +62,7 @@ pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) 
         _ => {}
     }
     gates::drop_disabled(kind, object, None);
+    warnings
 }
 
 /// A namespace is emptied before it goes; this finalizer waits for it.
@@ -137,6 +147,15 @@ fn job_selector(object: &mut Value) {
     }
     let selector = ensure(object, &["spec", "selector", "matchLabels"]);
     selector.entry("batch.kubernetes.io/controller-uid").or_insert_with(|| uid.into());
+}
+
+/// A job without labels has those of its pods.
+pub(super) fn job_labels(object: &mut Value) {
+    let labels =
+        crate::value::get(object, &["spec", "template", "metadata", "labels"]).filter(|l| !is_zero(l)).cloned();
+    if let Some(labels) = labels {
+        default_zero(ensure(object, &["metadata"]), "labels", labels);
+    }
 }
 
 /// A certificate request says who made it, whatever it claims.

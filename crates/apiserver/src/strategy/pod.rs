@@ -7,7 +7,7 @@ use super::update::{bump, keep_metadata, same};
 use super::{quality_of_service, resources};
 use crate::value::{as_fields, copy_field, ensure, ensure_list, get, int, list, list_mut, remove, text};
 
-pub(super) fn prepare_create(pod: &mut Value, now: &str) {
+pub(super) fn prepare_create(pod: &mut Value, now: &str) -> Vec<String> {
     as_fields(pod).insert("status".into(), json!({"phase": "Pending"}));
     if !list(pod, &["spec", "schedulingGates"]).is_empty() {
         set_condition(
@@ -20,10 +20,11 @@ pub(super) fn prepare_create(pod: &mut Value, now: &str) {
         );
     }
     select_by_own_labels(pod);
-    app_armor(pod);
+    let warnings = app_armor(pod);
     resources::complete(pod);
     let class = quality_of_service(pod);
     ensure(pod, &["status"]).insert("qosClass".into(), class.into());
+    warnings
 }
 
 /// Sets a condition of a pod's status. Its time moves only when its status does.
@@ -82,9 +83,10 @@ fn select_by_own_labels(pod: &mut Value) {
 }
 
 /// Profiles were annotations once; those that can be read become fields.
-fn app_armor(pod: &mut Value) {
+fn app_armor(pod: &mut Value) -> Vec<String> {
+    let mut warnings = Vec::new();
     if text(pod, &["spec", "os", "name"]) == "windows" {
-        return;
+        return warnings;
     }
     let of_pod = get(pod, &["spec", "securityContext", "appArmorProfile"]).cloned();
     let annotations = get(pod, &["metadata", "annotations"]).cloned().unwrap_or_default();
@@ -94,23 +96,31 @@ fn app_armor(pod: &mut Value) {
                 continue;
             }
             let annotation = format!("container.apparmor.security.beta.kubernetes.io/{}", text(container, &["name"]));
-            let profile = match annotations.get(&annotation).and_then(Value::as_str) {
-                Some("unconfined") => json!({"type": "Unconfined"}),
-                Some("runtime/default") => json!({"type": "RuntimeDefault"}),
-                Some(other) => match other
-                    .strip_prefix("localhost/")
-                    .filter(|name| !name.trim().is_empty() && name.trim() == *name)
-                {
-                    Some(name) => json!({"type": "Localhost", "localhostProfile": name}),
-                    None => continue,
-                },
-                None => continue,
-            };
-            if of_pod.as_ref() != Some(&profile) {
+            let Some(said) = annotations.get(&annotation).and_then(Value::as_str) else { continue };
+            let profile = app_armor_profile(said);
+            if profile.is_some() && profile == of_pod {
+                continue;
+            }
+            if let Some(profile) = profile {
                 ensure(container, &["securityContext"]).insert("appArmorProfile".into(), profile);
             }
+            warnings.push(format!(
+                "metadata.annotations[{annotation}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+            ));
         }
     }
+    warnings
+}
+
+fn app_armor_profile(annotation: &str) -> Option<Value> {
+    Some(match annotation {
+        "unconfined" => json!({"type": "Unconfined"}),
+        "runtime/default" => json!({"type": "RuntimeDefault"}),
+        other => {
+            let name = other.strip_prefix("localhost/").filter(|name| !name.is_empty() && name.trim() == *name)?;
+            json!({"type": "Localhost", "localhostProfile": name})
+        }
+    })
 }
 
 pub(super) fn prepare_update(subresource: &str, new: &mut Value, old: &Value) {

@@ -54,6 +54,7 @@ fn main(kind: Kind<'_>, rules: Rules, new: &mut Value, old: &Value, context: Con
             let changed = get(new, &["spec", "template"]) != get(old, &["spec", "template"]);
             set_template_generation(new, template_generation(old) + i64::from(changed));
         }
+        ("batch", "Job") => create::job_labels(new),
         ("coordination.k8s.io", "Lease") => {
             for field in ["strategy", "preferredHolder"] {
                 if get(old, &["spec", field]).is_none() {

@@ -118,7 +118,7 @@ pub(super) fn read_value(
         Type::Int32 => Value::from(wire.varint("")? as i32),
         Type::Int64 => Value::from(wire.varint("")?.cast_signed()),
         Type::Double => match wire {
-            Wire::Fixed64(bits) => Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number),
+            Wire::Fixed64(bits) => double(f64::from_bits(bits)),
             other => return Err(other.wrong("")),
         },
         Type::Bytes => Value::String(STANDARD.encode(wire.bytes("")?)),
@@ -187,6 +187,14 @@ pub(super) fn read_value(
             Value::Object(map)
         }
     })
+}
+
+/// A float as Go's JSON has it: a whole one has no fraction.
+fn double(f: f64) -> Value {
+    if f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0 {
+        return Value::from(f as i64);
+    }
+    Number::from_f64(f).map_or(Value::Null, Value::Number)
 }
 
 fn as_list(old: Option<Value>) -> Vec<Value> {
