@@ -159,7 +159,7 @@ impl Call {
     ) -> Result<Option<Value>, Status> {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
-        let target = Target { schema: self.served.schema(), kind: self.served.kind(), reset: &reset, versions: &versions };
+        let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
         apply::apply(&target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
     }
 

@@ -76,7 +76,7 @@ impl Call {
     pub(super) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
-        let target = Target { schema: self.served.schema(), kind: self.served.kind(), reset: &reset, versions: &versions };
+        let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
         apply::update(&target, old, new, &Manager { name: manager, subresource }, self.core.clock.now());
     }
 
@@ -361,23 +361,28 @@ pub(crate) fn ended(served: &Served, object: &Value) -> bool {
 
 /// The other versions of the resource, for ownership that was written in them.
 pub(super) struct OtherVersions {
-    served: Arc<Served>,
     all: Vec<Arc<Served>>,
 }
 
 impl OtherVersions {
     pub(super) fn of(call: &Call) -> Self {
-        Self { served: call.served.clone(), all: call.core.registry().versions(&call.served.key).to_vec() }
+        Self { all: call.core.registry().versions(&call.served.key).to_vec() }
     }
 }
 
 impl Versions for OtherVersions {
-    fn convert<'a>(&'a self, object: &Value, api_version: &str) -> Option<(plimsoll_schema::Schema<'a>, Value)> {
-        let other = self.all.iter().find(|other| other.api_version() == api_version)?;
+    fn schema<'a>(&'a self, api_version: &str) -> Option<plimsoll_schema::Schema<'a>> {
+        self.all.iter().find(|other| other.api_version() == api_version).map(|other| other.schema())
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Option<Value> {
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        let of = |version: &str| self.all.iter().find(|other| other.api_version() == version);
+        let (source, other) = (of(from)?, of(api_version)?);
         let mut value = object.clone();
-        convert::to_stored(&self.served, &mut value);
+        convert::to_stored(source, &mut value);
         convert::from_stored(other, &mut value);
         value["apiVersion"] = api_version.into();
-        Some((other.schema(), value))
+        Some(value)
     }
 }
