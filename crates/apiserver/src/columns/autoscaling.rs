@@ -9,7 +9,8 @@ use super::view::View;
 /// How many targets are printed before the rest is only counted.
 const SHOWN: usize = 2;
 
-/// The cells of an autoscaler of version 2, or of version 1.
+/// The cells of an autoscaler of version 2, or of version 1. Upstream prints what is stored, which is version 2: give that, if it is
+/// at hand, since version 1 does not keep the order of metrics.
 pub(super) fn autoscaler(version: &str, object: View<'_>, now: Timestamp) -> Vec<Value> {
     let (spec, status) = (object.at("spec"), object.at("status"));
     let targets = if version == "v1" {
@@ -104,20 +105,24 @@ fn of_version_1(object: View<'_>) -> (Value, Value) {
         .iter()
         .map(|metric| nested(metric, "target", ["targetValue", "targetAverageValue", "targetAverageUtilization"]))
         .collect();
-    let cpu = object.at("spec.targetCPUUtilizationPercentage");
-    if cpu.exists() || specs.is_empty() {
-        // What upstream assumes of an autoscaler that names no metric at all.
-        let utilization = cpu.some().map_or(80, View::number);
-        specs.push(json!({
-            "type": "Resource",
-            "resource": { "name": "cpu", "target": { "averageUtilization": utilization } },
-        }));
-    }
     let statuses: Vec<Value> = annotation("autoscaling.alpha.kubernetes.io/current-metrics")
         .unwrap_or_default()
         .iter()
         .map(|metric| nested(metric, "current", ["currentValue", "currentAverageValue", "currentAverageUtilization"]))
         .collect();
+    let cpu = object.at("spec.targetCPUUtilizationPercentage");
+    if cpu.exists() || specs.is_empty() {
+        // What upstream assumes of an autoscaler that names no metric at all.
+        let utilization = cpu.some().map_or(80, View::number);
+        // Its place among the others is lost in this version, but the statuses still have theirs.
+        let is_cpu = |status: &Value| {
+            let resource = View::new(status).at("resource");
+            resource.at("name").text() == "cpu" && resource.at("current.averageUtilization").exists()
+        };
+        let place = statuses.iter().position(is_cpu).map_or(specs.len(), |place| place.min(specs.len()));
+        let target = json!({ "averageUtilization": utilization });
+        specs.insert(place, json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } }));
+    }
     (Value::Array(specs), Value::Array(statuses))
 }
 

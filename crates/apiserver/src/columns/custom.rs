@@ -101,9 +101,10 @@ fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
         ("string", value) => Value::String(printed(value)),
         ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => json!(whole),
-            #[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped, as upstream does")]
-            (None, Some(float)) => json!(float as i64),
-            (None, None) => Value::Null,
+            // The fraction is dropped; what is out of range becomes the least number, as it does in Go on x86.
+            #[expect(clippy::cast_possible_truncation, reason = "in range")]
+            (None, Some(float)) if float.abs() < 9.223_372_036_854_775e18 => json!(float as i64),
+            (None, _) => json!(i64::MIN),
         },
         ("number", Value::Number(number)) => match number.as_f64() {
             // A whole number is written without a fraction.

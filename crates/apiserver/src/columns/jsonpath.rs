@@ -323,6 +323,8 @@ fn children<'a>(value: &Cow<'a, Value>) -> Vec<Cow<'a, Value>> {
     match value {
         Cow::Borrowed(Value::Object(map)) => map.values().map(Cow::Borrowed).collect(),
         Cow::Borrowed(Value::Array(list)) => list.iter().map(Cow::Borrowed).collect(),
+        // A text is a list of bytes in Go.
+        Cow::Borrowed(Value::String(text)) => text.bytes().map(|byte| Cow::Owned(Value::from(byte))).collect(),
         _ => Vec::new(),
     }
 }
