@@ -148,6 +148,24 @@ fn too_many_operations_are_too_large() {
 }
 
 #[test]
+fn operations_cannot_build_what_nobody_can_hold() {
+    let doubling = vec![json!({"op": "copy", "from": "", "path": "/a/-"}); 2];
+    assert!(json(&json!({"a": []}), &Value::Array(doubling)).is_err());
+    let copy = json!({"op": "copy", "from": "/a", "path": "/a/-"});
+    let text = json!({"a": ["x".repeat(1000)]});
+    assert!(json(&text, &Value::Array(vec![copy.clone(); 10])).is_ok());
+    assert!(json(&text, &Value::Array(vec![copy; 100])).is_err());
+    let rounds = [
+        json!({"op": "add", "path": "/c", "value": {}}),
+        json!({"op": "move", "from": "/a", "path": "/c/a"}),
+        json!({"op": "move", "from": "/c", "path": "/a"}),
+    ];
+    let deep: Vec<Value> = rounds.iter().cycle().take(9_999).cloned().collect();
+    assert!(json(&json!({"a": 1}), &Value::Array(deep[..300].to_vec())).is_ok());
+    assert!(json(&json!({"a": 1}), &Value::Array(deep)).is_err());
+}
+
+#[test]
 fn operations_with_fields_of_their_own_are_told() {
     let patch = json!([{"op": "test", "path": "/a", "x": 1}, {"op": "test", "path": "/a", "from": "", "value": 1}]);
     assert_eq!(json_strict(&patch).unwrap(), ["json patch unknown field \"[0].x\""]);
