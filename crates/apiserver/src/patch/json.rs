@@ -12,6 +12,14 @@ use crate::status::Status;
 /// A patch with more operations is refused: applying each may copy much.
 const MOST_OPERATIONS: usize = 10_000;
 
+/// What `copy` may add up to, as upstream has it: a document that is copied into itself doubles each time.
+const MOST_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
+/// Where a path may lead, and how deep the result may be: parsed JSON is at most 128 levels deep, and so is the rest of the program
+/// made for it. Upstream ends at 10,000 levels.
+const DEEPEST_PATH: usize = 256;
+const DEEPEST_RESULT: usize = 512;
+
 /// The original with the operations applied to it.
 ///
 /// Which operation failed is not said, as upstream does not say it: every failure is the same 422.
@@ -28,10 +36,14 @@ pub fn json(original: &Value, patch: &Value) -> Result<Value, Status> {
         ));
     }
     let mut document = original.clone();
+    let mut copied = 0;
     for operation in operations {
-        if apply(&mut document, operation).is_err() {
+        if apply(&mut document, operation, &mut copied).is_err() {
             return Err(unprocessable());
         }
+    }
+    if deeper_than(&document, DEEPEST_RESULT) {
+        return Err(unprocessable());
     }
     Ok(document)
 }
@@ -94,7 +106,7 @@ fn operations(patch: &Value) -> Result<Vec<&Map<String, Value>>, Status> {
 }
 
 /// Applies one operation; the error says why not, for people who debug.
-fn apply(document: &mut Value, operation: &Map<String, Value>) -> Result<(), String> {
+fn apply(document: &mut Value, operation: &Map<String, Value>, total_copied: &mut usize) -> Result<(), String> {
     let text = |field: &str| match operation.get(field) {
         Some(Value::String(text)) => Ok(text.as_str()),
         _ => Err(format!("operation missing {field} field: missing value")),
@@ -112,7 +124,12 @@ fn apply(document: &mut Value, operation: &Map<String, Value>) -> Result<(), Str
         "copy" => {
             let from = text("from")?;
             let copied = find(document, from).and_then(|(parent, key)| get(parent, &key))?.cloned();
-            add(document, text("path")?, copied.unwrap_or(Value::Null))
+            let copied = copied.unwrap_or(Value::Null);
+            *total_copied += copied.to_string().len();
+            if *total_copied > MOST_COPIED_BYTES {
+                return Err("Unable to complete the copy, the accumulated size increase of copy is too large".into());
+            }
+            add(document, text("path")?, copied)
         }
         other => Err(format!("Unexpected kind: {other}")),
     }
@@ -193,7 +210,10 @@ fn find<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, Strin
     let mut steps = path.split('/').skip(1).map(unescaped);
     let Some(mut step) = steps.next() else { return Err(missing(path)) };
     let mut at = document;
-    for next in steps {
+    for (depth, next) in steps.enumerate() {
+        if depth > DEEPEST_PATH {
+            return Err(missing(path));
+        }
         at = match at {
             Value::Object(map) => map.get_mut(&step),
             Value::Array(list) => {
@@ -209,6 +229,22 @@ fn find<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, Strin
         Value::Object(_) | Value::Array(_) => Ok((at, step)),
         _ => Err(missing(path)),
     }
+}
+
+/// Without recursion, since it is the depth that is in question.
+fn deeper_than(document: &Value, levels: usize) -> bool {
+    let mut open = vec![(document, 0)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > levels {
+            return true;
+        }
+        match value {
+            Value::Object(map) => open.extend(map.values().map(|v| (v, depth + 1))),
+            Value::Array(list) => open.extend(list.iter().map(|v| (v, depth + 1))),
+            _ => {}
+        }
+    }
+    false
 }
 
 fn get<'a>(parent: &'a Value, key: &str) -> Result<Option<&'a Value>, String> {

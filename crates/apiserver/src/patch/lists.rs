@@ -17,7 +17,7 @@ use crate::status::Status;
 pub(super) fn merge_list(
     element: Meta<'_>,
     original: Vec<Value>,
-    patch: &mut Vec<Value>,
+    patch: &mut [Value],
     key: &str,
     remove: bool,
 ) -> Result<Vec<Value>, Status> {
@@ -223,9 +223,12 @@ fn same_key(left: &Value, right: &Value, key: &str) -> Result<bool, Status> {
     if key.is_empty() {
         return same(left, right);
     }
-    let value = |of| match of {
-        &Value::Object(ref map) => map.get(key).ok_or_else(|| no_merge_key(map, key)),
+    same(key_of(left, key)?, key_of(right, key)?)
+}
+
+fn key_of<'v>(element: &'v Value, key: &str) -> Result<&'v Value, Status> {
+    match element {
+        Value::Object(map) => map.get(key).ok_or_else(|| no_merge_key(map, key)),
         other => Err(wrong_type(Shape::Map, other)),
-    };
-    same(value(left)?, value(right)?)
+    }
 }

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::fields::owned_fields_text;
 use super::json_schema::{self, Union};
 use super::layout::{Slot, slots};
 use super::leaf::{nanos, put_int_or_string, put_time};
@@ -129,7 +130,7 @@ fn put_value(out: &mut Vec<u8>, table: &Table, ty: &Type, number: u32, value: &V
         Type::Raw | Type::Fields if value.is_null() => put_message(out, number, |_| {}),
         Type::Raw | Type::Json => put_message(out, number, |out| put_bytes(out, 1, value.to_string().as_bytes())),
         Type::Fields => {
-            put_message(out, number, |out| put_bytes(out, 1, super::fields::text(value).as_bytes()));
+            put_message(out, number, |out| put_bytes(out, 1, owned_fields_text(value).as_bytes()));
         }
         Type::Struct(id) => put_message(out, number, |out| put_struct(out, table, *id, value)),
         Type::Wrapped(of) => put_message(out, number, |out| put_list(out, table, of, 1, Some(value))),

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// The set as JSON.
-pub(super) fn text(value: &Value) -> String {
+/// The JSON text of a set of owned fields (`fieldsV1`), in upstream's order.
+pub fn owned_fields_text(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
     out

@@ -21,6 +21,7 @@ mod wire;
 pub use decode::decode_message;
 pub use encode::{encode_message, encode_partial_metadata};
 pub use envelope::{Envelope, MAGIC, decode, encode, encode_watch_event};
+pub use fields::owned_fields_text;
 
 /// Why bytes are no message of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
