@@ -69,7 +69,8 @@ impl Default for HistoryLimits {
 /// - In memory the same stage → publish runs inside `write()` itself, at its first poll and without a thread, so that a process on
 ///   one thread behaves the same every time.
 ///
-/// Clones share the store. When the last one is dropped, what is queued is finished and the data folder is free again.
+/// Clones share the store. Dropping the last one blocks until what is queued is finished and the data folder is free again;
+/// [`Store::close`] does the same without blocking.
 #[derive(Debug, Clone)]
 pub struct Store {
     shared: Arc<Shared>,

@@ -517,3 +517,27 @@ fn a_store_with_flipped_bits_is_never_a_panic() {
         }
     });
 }
+
+#[test]
+fn a_file_that_is_mostly_empty_shrinks_at_the_next_start() {
+    on_one_thread(async {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path(), HistoryLimits::default(), &|_, _| Meta::default()).unwrap().store;
+        let length = || std::fs::metadata(folder.path().join("store.redb")).unwrap().len();
+        let store = open();
+        for number in 0..80 {
+            let name = format!("p{number:02}");
+            let encode = move |_| (vec![number; 1 << 20].into(), Meta::default());
+            store.write(Change::put(&key("pods"), "a", &name, Expect::Absent, encode)).await.unwrap();
+        }
+        for number in 0..78 {
+            store.write(delete("pods", "a", &format!("p{number:02}"), Expect::Any)).await.unwrap();
+        }
+        drop(store);
+        let before = length();
+        let store = open();
+        assert!(length() < before && length() < 20 << 20, "{before} and then {}", length());
+        assert_eq!(store.get("pods", "a", "p79").unwrap().bytes, vec![79; 1 << 20]);
+        assert_eq!((store.count("pods"), store.revision()), (2, 158));
+    });
+}
