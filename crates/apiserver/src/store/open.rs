@@ -26,10 +26,11 @@ pub struct Opened {
 /// Something about an opened store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
-    /// Writes that were acknowledged are not there: the disk had said that it has them.
+    /// Writes that were acknowledged are not there, although the disk had said that it has them.
     #[error(
-        "the store opened at revision {opened_at}, older than the last acknowledged {acknowledged}: a disk lied about a flush; \
-         what was written in between is lost, and revisions go on after {continues_after}"
+        "the store opened at revision {opened_at}, older than the last acknowledged {acknowledged}: a disk lied about a flush, \
+         or an older copy of the file was put back; what was written in between is lost, and revisions go on after \
+         {continues_after}"
     )]
     LostFlush {
         /// The newest revision found.

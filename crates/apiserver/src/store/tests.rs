@@ -541,3 +541,40 @@ fn a_file_that_is_mostly_empty_shrinks_at_the_next_start() {
         assert_eq!((store.count("pods"), store.revision()), (2, 158));
     });
 }
+
+#[test]
+fn an_older_file_put_back_is_noticed_and_no_revision_is_given_twice() {
+    on_one_thread(async {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path(), HistoryLimits::default(), &describe).unwrap();
+        let (file, copy) = (folder.path().join("store.redb"), folder.path().join("copy"));
+        for (number, name) in NAMES.into_iter().enumerate() {
+            let store = open().store;
+            store.write(put("pods", "a", name, Expect::Absent, 0)).await.unwrap();
+            store.close().await;
+            if number == 2 {
+                std::fs::copy(&file, &copy).unwrap();
+            }
+        }
+        std::fs::rename(&copy, &file).unwrap();
+        let Opened { store, notes } = open();
+        let continues_after = store.revision();
+        assert!(continues_after > 5);
+        assert_eq!(notes, [Note::LostFlush { opened_at: 3, acknowledged: 5, continues_after }]);
+        assert!(notes[0].to_string().starts_with(
+            "the store opened at revision 3, older than the last acknowledged 5: a disk lied about a flush"
+        ));
+        assert_eq!(store.count("pods"), 3);
+        for (resource, from) in [("pods", 3), ("pods", 5), ("never/seen", 5)] {
+            assert!(
+                matches!(store.watch(&key(resource), from), Err(RevisionError::TooOld { .. })),
+                "{resource} {from}"
+            );
+        }
+        drop(store);
+        let Opened { store, notes } = open();
+        assert_eq!((notes, store.revision()), (vec![], continues_after), "it is told once");
+        let written = store.write(put("pods", "a", "new", Expect::Absent, 0)).await.unwrap();
+        assert_eq!(written.revision(), continues_after + 1);
+    });
+}
