@@ -19,6 +19,8 @@ mod fault_tests;
 #[cfg(test)]
 mod faults;
 mod folder;
+#[cfg(test)]
+mod model_tests;
 mod object;
 mod open;
 mod resource;
