@@ -1,10 +1,10 @@
 //! Cases one by one.
 
 use jiff::Timestamp;
-use plimsoll_schema::{Field, ListKind, PatchStrategy, Schema, StructType, Table, Type};
+use plimsoll_schema::{ListKind, Schema, StructType, Table, Type};
 use serde_json::{Value, json};
 
-use super::{decoded, manager, with_target};
+use super::{decoded, field, manager, with_target};
 use crate::apply::compare::compare;
 use crate::apply::merge::merge;
 use crate::apply::set::path_text;
@@ -119,25 +119,6 @@ fn reset_fields() {
         set.encode(),
         json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:resources": {".": {}, "f:limits": {}}}}}})
     );
-}
-
-fn field(name: &str, ty: Type) -> Field {
-    Field {
-        name: name.into(),
-        ty,
-        number: 0,
-        via: 0,
-        pointer: false,
-        omit_empty: true,
-        omit_zero: false,
-        required: false,
-        default: None,
-        patch: PatchStrategy::default(),
-        patch_key: "".into(),
-        list: ListKind::Atomic,
-        list_keys: [].into(),
-        atomic: false,
-    }
 }
 
 /// A custom resource: any JSON, a struct that keeps unknown fields, a set, a list by key, and a map that is one value.
