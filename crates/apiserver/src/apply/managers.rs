@@ -10,7 +10,7 @@ use super::values::go_json;
 
 /// How a manager came to own its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// By server-side apply.
     Apply,
     /// By any other write.
