@@ -13,12 +13,20 @@
 //!   `immutable(&new, &old, &Path)`, `non_negative(Option<i64>, &Path)`, `too_long(&Path, max)`;
 //! - [`shown`]: values that a sentence shows as Go's JSON.
 
+pub mod claim;
 pub mod cluster;
+pub mod diff;
+pub mod found;
+pub mod internal;
 pub mod ip;
 pub mod meta;
 pub mod names;
 pub mod path;
+pub mod pod;
+pub mod resources;
+pub mod selectors;
 pub mod shown;
+pub mod workloads;
 
 use plimsoll_schema::{Scope, Table};
 use serde_json::Value;
@@ -29,7 +37,7 @@ use path::{Path, get};
 
 /// What is wrong with a new object.
 pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::create(kind, new) {
+    if let Some(found) = workloads::create(kind, new).or_else(|| cluster::create(kind, new)) {
         return found;
     }
     meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_dns_subdomain, &Path::new("metadata"))
@@ -37,7 +45,7 @@ pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
 
 /// What is wrong with an object that replaces another.
 pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::update(kind, new, old) {
+    if let Some(found) = workloads::update(kind, new, old).or_else(|| cluster::update(kind, new, old)) {
         return found;
     }
     meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
@@ -45,7 +53,8 @@ pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
 
 /// What is wrong with an object written through a subresource.
 pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::update_subresource(kind, subresource, new, old) {
+    let found = workloads::subresource(kind, subresource, new, old);
+    if let Some(found) = found.or_else(|| cluster::update_subresource(kind, subresource, new, old)) {
         return found;
     }
     meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
