@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"sort"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -97,7 +98,8 @@ func fields(t, p reflect.Type) []field {
 	out := []field{}
 	for i := 0; i < t.NumField(); i++ {
 		f := t.Field(i)
-		if !f.IsExported() {
+		// Internal objects do not carry their kind.
+		if !f.IsExported() || f.Name == "TypeMeta" {
 			continue
 		}
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -135,9 +137,17 @@ func fields(t, p reflect.Type) []field {
 		} else {
 			missing = append(missing, fmt.Sprint(name(t), ".", f.Name))
 		}
-		out = append(out, field{shown, from, kind(f.Type, ft), strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")})
+		out = append(out, field{shown, from, kind(f.Type, ft), omitted(options)})
 	}
 	return out
+}
+
+// omitted is 1 where the field is left out when it is empty.
+func omitted(options string) int {
+	if strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero") {
+		return 1
+	}
+	return 0
 }
 
 func walk(t, p reflect.Type) {
@@ -176,9 +186,24 @@ func main() {
 		walk(reflect.TypeOf(pair[0]), reflect.TypeOf(pair[1]))
 	}
 	fmt.Fprintln(os.Stderr, "without a published name:", missing)
-	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", " ")
-	if err := out.Encode(structs); err != nil {
-		panic(err)
+	// One struct on a line, so that a new release shows as lines that have changed.
+	names := make([]string, 0, len(structs))
+	for name := range structs {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for i, name := range names {
+		row, err := json.Marshal(structs[name])
+		if err != nil {
+			panic(err)
+		}
+		open, end := ",", ""
+		if i == 0 {
+			open = "{"
+		}
+		if i == len(names)-1 {
+			end = "}"
+		}
+		fmt.Printf("%s%q:%s%s\n", open, name, row, end)
 	}
 }

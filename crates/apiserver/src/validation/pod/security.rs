@@ -29,6 +29,9 @@ const IPC_SYSCTLS: &[&str] = &[
 ];
 const SYSCTL: &str = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 
+/// Whether containers may be privileged: kube-apiserver's `--allow-privileged`, which clusters set and which is off by default.
+pub const ALLOW_PRIVILEGED: bool = true;
+
 fn id(out: &mut Found, context: &Value, name: &str, path: &Path) {
     if let Some(id) = number(context, name) {
         names::is_user_id(id).into_iter().for_each(|said| out.invalid(&path.child(name), id, said));
@@ -39,6 +42,9 @@ fn id(out: &mut Found, context: &Value, name: &str, path: &Path) {
 pub fn container(out: &mut Found, context: &Value, path: &Path, host_users: bool, sys_admin: bool) {
     if context.is_null() {
         return;
+    }
+    if flag(context, "privileged") && !ALLOW_PRIVILEGED {
+        out.forbidden(&path.child("privileged"), "disallowed by cluster policy");
     }
     id(out, context, "runAsUser", path);
     id(out, context, "runAsGroup", path);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::containers;
-use super::security::pod_host_process;
+use super::security::{ALLOW_PRIVILEGED, pod_host_process};
 use crate::validation::found::Found;
 use crate::validation::names;
 use crate::validation::path::{Path, at, flag, get, has, text};
@@ -112,6 +112,9 @@ pub fn host_process(out: &mut Found, spec: &Value, path: &Path) {
     if !flag(spec, "hostNetwork") {
         let said = "hostNetwork must be true if pod contains any hostProcess containers";
         out.invalid(&path.child("hostNetwork"), false, said);
+    }
+    if !ALLOW_PRIVILEGED {
+        out.forbidden(path, "hostProcess containers are disallowed by cluster policy");
     }
 }
 

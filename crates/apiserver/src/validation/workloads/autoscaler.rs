@@ -22,9 +22,14 @@ pub fn check(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if least.is_some_and(|least| most < least) {
         out.invalid(&most_path, most, "must be greater than or equal to `minReplicas`");
     }
-    let before = |at: &[&str]| old.is_some_and(|old| !reference_is_sound(crate::validation::path::at(old, at)));
-    let target = ["spec", "scaleTargetRef"];
-    reference(out, get(spec, "scaleTargetRef"), true, before(&target), &path.child("scaleTargetRef"));
+    let target = get(spec, "scaleTargetRef");
+    let unchanged = old.is_some_and(|old| {
+        let before = get(get(old, "spec"), "scaleTargetRef");
+        ["apiVersion", "kind"].iter().all(|name| text(before, name) == text(target, name))
+    });
+    // Of what can be scaled, only this is in the core group.
+    let empty_group = text(target, "kind") == "ReplicationController";
+    reference(out, target, empty_group, unchanged, &path.child("scaleTargetRef"));
     metrics(out, spec, old, &path.child("metrics"));
     for kind in ["scaleUp", "scaleDown"] {
         let rules = get(get(spec, "behavior"), kind);

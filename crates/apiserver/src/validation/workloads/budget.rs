@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{at_most_all, positive_or_percent};
 use crate::field::FieldError;
 use crate::validation::found::Found;
-use crate::validation::meta;
 use crate::validation::names;
 use crate::validation::path::{Path, get, has, list, number, text};
 use crate::validation::selectors;
@@ -15,13 +14,7 @@ use crate::validation::shown;
 pub fn check(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut found = Found::new();
     let out = &mut found;
-    let path = Path::new("metadata");
-    let metadata = get(new, "metadata");
-    // The metadata is not looked at by upstream's rules for this kind; the checks that all kinds share are made before.
-    match old {
-        None => out.extend(meta::object_meta(metadata, true, names::name_is_dns_subdomain, &path)),
-        Some(old) => out.extend(meta::object_meta_update(metadata, get(old, "metadata"), &path)),
-    }
+    // The metadata is looked at only by the rules that all kinds share.
     let (spec, path) = (get(new, "spec"), Path::new("spec"));
     if has(spec, "minAvailable") && has(spec, "maxUnavailable") {
         let shown = internal_spec(spec);
@@ -56,11 +49,9 @@ fn internal_spec(spec: &Value) -> String {
 }
 
 /// A budget's status.
-pub fn status(new: &Value, old: &Value) -> Vec<FieldError> {
+pub fn status(new: &Value) -> Vec<FieldError> {
     let mut found = Found::new();
     let out = &mut found;
-    let path = Path::new("metadata");
-    out.extend(meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &path));
     let (status, path) = (get(new, "status"), Path::new("status"));
     for (i, condition) in list(status, "conditions").iter().enumerate() {
         let field = path.child("conditions").index(i);

@@ -86,7 +86,7 @@ pub fn subresource(kind: Kind<'_>, name: &str, new: &Value, old: &Value) -> Opti
         ("apps", "DaemonSet") => counts::daemon_set(new, old),
         ("batch", "Job") => job_status::check(new, old),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler::status(new, old),
-        ("policy", "PodDisruptionBudget") => budget::status(new, old),
+        ("policy", "PodDisruptionBudget") => budget::status(new),
         _ => return None,
     })
 }
