@@ -42,7 +42,11 @@ pub(super) fn create(found: &mut Found, new: &Value) {
         if !bundle.is_empty() {
             let padding = bundle.bytes().rev().take_while(|b| *b == b'=').count();
             let bytes = (bundle.len() / 4 * 3).saturating_sub(padding);
-            found.invalid(path.child("caBundle"), format!("{bytes} bytes"), "local APIServices may not have a caBundle");
+            found.invalid(
+                path.child("caBundle"),
+                format!("{bytes} bytes"),
+                "local APIServices may not have a caBundle",
+            );
         }
         if insecure {
             found.invalid(field, true, "local APIServices may not have insecureSkipTLSVerify");

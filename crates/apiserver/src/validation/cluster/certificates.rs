@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::found::Found;
 use super::gojson::{self, Type};
 use super::gotypes::CERTIFICATE_SIGNING_REQUEST_CONDITION;
-use crate::field::go_quoted;
+use crate::field::{FieldError, go_quoted};
 use crate::validation::names;
-use crate::validation::path::{Path, get, list, number, same, text, texts};
+use crate::validation::path::{Path, get, list, number, same, str_value, text, texts};
 
 /// In upstream's order.
 const USAGES: &[&str] = &[
@@ -102,7 +102,17 @@ fn request(found: &mut Found, new: &Value, old: Option<&Value>) {
         let said = "may not specify a duration less than 600 seconds (10 minutes)";
         found.invalid(path.child("expirationSeconds"), life, said);
     }
-    conditions(found, list(get(new, "status"), "conditions"), &Path::new("status").child("conditions"));
+    let path = Path::new("status");
+    let before = old.map(|old| list(get(old, "status"), "conditions")).unwrap_or_default();
+    conditions(found, list(get(new, "status"), "conditions"), before, &path.child("conditions"));
+    let encoded = text(get(new, "status"), "certificate");
+    let known = old.is_some_and(|old| text(get(old, "status"), "certificate") == encoded);
+    if !encoded.is_empty() && !known {
+        let pem = STANDARD.decode(encoded).unwrap_or_default();
+        if let Some(said) = certificate(&String::from_utf8_lossy(&pem)) {
+            found.invalid(path.child("certificate"), "<certificate data>", said);
+        }
+    }
 }
 
 fn signer_name(found: &mut Found, name: &str, path: &Path) {
@@ -143,7 +153,7 @@ fn labels(found: &mut Found, text: &str, rule: fn(&str) -> Vec<String>, path: &P
     }
 }
 
-fn conditions(found: &mut Found, conditions: &[Value], path: &Path) {
+fn conditions(found: &mut Found, conditions: &[Value], before: &[Value], path: &Path) {
     let mut approved = false;
     let mut denied = false;
     for (i, condition) in conditions.iter().enumerate() {
@@ -160,12 +170,33 @@ fn conditions(found: &mut Found, conditions: &[Value], path: &Path) {
         }
         approved |= kind == "Approved";
         denied |= kind == "Denied";
-        if matches!(kind, "Approved" | "Denied") && approved && denied {
-            found.invalid(path, kind, "Approved and Denied conditions are mutually exclusive");
-        }
         if conditions.iter().take(i).any(|other| text(other, "type") == kind) {
             found.duplicate(path.index(i).child("type"), kind);
         }
+    }
+    let both = |conditions: &[Value]| {
+        ["Approved", "Denied"].iter().all(|kind| conditions.iter().any(|condition| text(condition, "type") == *kind))
+    };
+    if approved && denied && !both(before) {
+        let said =
+            "must specify at most one of: `conditions[{\"type\": \"Approved\"}]`, `conditions[{\"type\": \"Denied\"}]`";
+        let value = str_value("{conditions[{\"type\": \"Approved\"}], conditions[{\"type\": \"Denied\"}]}");
+        found.late(FieldError::invalid(path, &value, said));
+    }
+}
+
+/// What is wrong with a certificate, as far as its blocks go; what is in them is not looked at.
+fn certificate(pem: &str) -> Option<String> {
+    let mut blocks = pem.match_indices("-----BEGIN ").map(|(at, begin)| {
+        let rest = pem.get(at + begin.len()..).unwrap_or_default();
+        rest.split_once("-----").map_or("", |(kind, _)| kind)
+    });
+    match blocks.find(|kind| *kind != "CERTIFICATE") {
+        Some(kind) => Some(format!("only CERTIFICATE PEM blocks are allowed, found {}", go_quoted(kind))),
+        None if !pem.contains("-----BEGIN CERTIFICATE-----") => {
+            Some("must contain at least one CERTIFICATE PEM block".to_owned())
+        }
+        None => None,
     }
 }
 

@@ -6,6 +6,8 @@
 use serde_json::Value;
 
 use super::found::Found;
+use super::gojson::{self, Type};
+use super::gotypes::CUSTOM_RESOURCE_DEFINITION_VERSION;
 use super::webhooks;
 use crate::validation::names::{self, is_dns1035_label};
 use crate::validation::path::{Path, at, flag, get, has, list, same, text, texts};
@@ -66,7 +68,8 @@ fn rest(found: &mut Found, new: &Value, old: Option<&Value>) {
     approval(found, new, old);
     let keeps_unknown = |object| flag(get(object, "spec"), "preserveUnknownFields");
     if keeps_unknown(new) && !old.is_some_and(keeps_unknown) {
-        let said = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        let said =
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         found.invalid("spec.preserveUnknownFields", true, said);
     }
 }
@@ -76,7 +79,7 @@ fn stored_versions(found: &mut Found, new: &Value) {
     let stored = texts(get(new, "status"), "storedVersions");
     let all = go_json(at(new, &["status", "storedVersions"]));
     if stored.is_empty() {
-        found.push(shown::invalid(&path, all, "must have at least one stored version"));
+        found.push(shown::invalid(&path, "null".into(), "must have at least one stored version"));
         return;
     }
     let versions = list(get(new, "spec"), "versions");
@@ -124,7 +127,11 @@ fn approval(found: &mut Found, new: &Value, old: Option<&Value>) {
         "missing" => found.required(&path, &format!("{said}, {see}")),
         "invalid" => {
             let value = text(at(new, &["metadata", "annotations"]), APPROVED);
-            found.invalid(&path, value, format!("{said} with either a URL or a reason starting with \"unapproved\", {see}"));
+            found.invalid(
+                &path,
+                value,
+                format!("{said} with either a URL or a reason starting with \"unapproved\", {see}"),
+            );
         }
         _ => {}
     }
@@ -174,9 +181,21 @@ fn specification(found: &mut Found, spec: &Value) {
             self::columns(found, list(version, "additionalPrinterColumns"), &path.child("additionalPrinterColumns"));
         }
     }
-    let all = || go_json(get(spec, "versions"));
+    let all = || {
+        let mut versions = versions.to_vec();
+        for name in ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] {
+            if shared(&versions, name).is_some() {
+                for fields in versions.iter_mut().filter_map(Value::as_object_mut) {
+                    fields.remove(name);
+                }
+            }
+        }
+        let versions = Value::Array(versions);
+        gojson::compact(Type::List(&Type::Struct(CUSTOM_RESOURCE_DEFINITION_VERSION)), &versions)
+    };
     let name = |version| text(version, "name");
-    if (0..versions.len()).any(|i| versions.iter().take(i).any(|other| versions.get(i).map(name) == Some(name(other)))) {
+    if (0..versions.len()).any(|i| versions.iter().take(i).any(|other| versions.get(i).map(name) == Some(name(other))))
+    {
         found.push(shown::invalid(&path.child("versions"), all(), "must contain unique version names"));
     }
     if versions.iter().filter(|version| flag(version, "storage")).count() != 1 {
@@ -287,6 +306,30 @@ fn root_schema(found: &mut Found, holder: &Value, path: &Path) {
     let mut errors = node_errors.finish();
     errors.sort_by_key(ToString::to_string);
     found.extend(errors);
+    sane(found, schema, &path);
+}
+
+/// Types have their names; named properties and others do not go together.
+fn sane(found: &mut Found, schema: &Value, path: &Path) {
+    const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
+    let kind = text(schema, "type");
+    if !kind.is_empty() && !TYPES.contains(&kind) {
+        found.unsupported(&path.child("type"), kind, TYPES);
+    }
+    let more = get(schema, "additionalProperties");
+    let any = !more.is_null() && more.as_bool() != Some(false);
+    if any && crate::validation::path::entries(schema, "properties").next().is_some() {
+        let said = "additionalProperties and properties are mutual exclusive";
+        found.forbidden(path.child("additionalProperties"), said);
+    }
+    for (name, property) in crate::validation::path::entries(schema, "properties") {
+        sane(found, property, &path.child("properties").key(name));
+    }
+    for name in ["items", "additionalProperties"] {
+        if get(schema, name).is_object() {
+            sane(found, get(schema, name), &path.child(name));
+        }
+    }
 }
 
 fn node(found: &mut Found, schema: &Value, level: Level, path: &Path) {

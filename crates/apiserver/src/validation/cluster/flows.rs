@@ -34,7 +34,8 @@ pub(super) fn create_schema(found: &mut Found, new: &Value) {
             detail: "supported values: \"ByNamespace\", \"ByUser\"".into(),
         });
     }
-    let (level, field) = (text(get(spec, "priorityLevelConfiguration"), "name"), path.child("priorityLevelConfiguration"));
+    let (level, field) =
+        (text(get(spec, "priorityLevelConfiguration"), "name"), path.child("priorityLevelConfiguration"));
     if level.is_empty() {
         found.required(field.child("name"), "must reference a priority level");
     } else {
@@ -202,17 +203,25 @@ fn level(found: &mut Found, new: &Value, declarative: bool) {
     if (text(get(new, "metadata"), "name") == "exempt") != (kind == "Exempt") {
         found.invalid(path.child("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'");
     }
+    if declarative {
+        // What belongs to another type, whatever this one is.
+        for name in ["exempt", "limited"] {
+            if has(spec, name) && !kind.eq_ignore_ascii_case(name) {
+                found.late(FieldError::forbidden(path.child(name), ""));
+            }
+        }
+    }
     let mut say = |error: FieldError| if declarative { found.late(error) } else { found.push(error) };
     match kind {
         "Exempt" => {
-            if has(spec, "limited") {
+            if has(spec, "limited") && !declarative {
                 say(FieldError::forbidden(path.child("limited"), "must be nil if the type is not Limited"));
             }
             let (exempt, path) = (get(spec, "exempt"), path.child("exempt"));
             shares(found, exempt, &path);
         }
         "Limited" => {
-            if has(spec, "exempt") {
+            if has(spec, "exempt") && !declarative {
                 say(FieldError::forbidden(path.child("exempt"), "must be nil if the type is Limited"));
             }
             if has(spec, "limited") {
@@ -255,10 +264,13 @@ fn limited(found: &mut Found, level: &Value, declarative: bool, path: &Path) {
 
 fn response(found: &mut Found, response: &Value, declarative: bool, path: &Path) {
     let queuing = get(response, "queuing");
+    if declarative && !queuing.is_null() && text(response, "type") != "Queue" {
+        found.late(FieldError::forbidden(path.child("queuing"), ""));
+    }
     let mut say = |error: FieldError| if declarative { found.late(error) } else { found.push(error) };
     match text(response, "type") {
         "Reject" => {
-            if !queuing.is_null() {
+            if !queuing.is_null() && !declarative {
                 let said = "must be nil if limited.limitResponse.type is not Limited";
                 say(FieldError::forbidden(path.child("queuing"), said));
             }
@@ -292,7 +304,8 @@ fn queues(found: &mut Found, queuing: &Value, path: &Path) {
     } else if hand > queues {
         found.invalid(path.child("handSize"), hand, format!("should not be greater than queues ({queues})"));
     } else if entropy(queues, hand) > 60 {
-        let said = format!("required entropy bits of deckSize {queues} and handSize {hand} should not be greater than 60");
+        let said =
+            format!("required entropy bits of deckSize {queues} and handSize {hand} should not be greater than 60");
         found.invalid(path.child("handSize"), hand, said);
     }
 }

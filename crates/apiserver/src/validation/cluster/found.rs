@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::gojson::{self, Type};
 use crate::field::{FieldError, Wrong};
-use crate::validation::path::{Path, get, str_value};
 use crate::validation::names::NameRule;
+use crate::validation::path::{Path, get, str_value};
 use crate::validation::{meta, names, shown};
 
 /// Errors, the ones of upstream's declarative rules apart: these come last, wherever in the rules they are found.

@@ -131,9 +131,7 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
         }
         ("networking.k8s.io", "IngressClass") => cluster(ingresses::create_class, ingresses::update_class),
         ("networking.k8s.io", "ServiceCIDR") => cluster(service_cidrs::create, service_cidrs::update),
-        ("networking.k8s.io", "IPAddress") => {
-            cluster(service_cidrs::create_address, service_cidrs::update_address)
-        }
+        ("networking.k8s.io", "IPAddress") => cluster(service_cidrs::create_address, service_cidrs::update_address),
         ("node.k8s.io", "RuntimeClass") => cluster(runtimes::create, runtimes::update),
         ("certificates.k8s.io", "CertificateSigningRequest") => cluster(certificates::create, certificates::update)
             .with(&[("status", certificates::update_status), ("approval", certificates::update_approval)]),
@@ -151,12 +149,12 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
             cluster(webhooks::create_mutating, webhooks::update_mutating)
         }
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            cluster(definitions::create, definitions::update).with(&[("status", definitions::update_status)]).repeating()
-        }
-        ("apiregistration.k8s.io", "APIService") => {
-            cluster(api_services::create, api_services::update).with(&[("status", api_services::update_status)]).repeating()
-        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster(definitions::create, definitions::update)
+            .with(&[("status", definitions::update_status)])
+            .repeating(),
+        ("apiregistration.k8s.io", "APIService") => cluster(api_services::create, api_services::update)
+            .with(&[("status", api_services::update_status)])
+            .repeating(),
         ("resource.k8s.io", "ResourceClaim") => namespaced(devices::create_claim, devices::update_claim),
         ("resource.k8s.io", "ResourceClaimTemplate") => namespaced(devices::create_claim, devices::update_template),
         ("resource.k8s.io", "DeviceClass") => cluster(devices::create, devices::update),

@@ -19,13 +19,13 @@ pub(super) fn create(found: &mut Found, new: &Value) {
 /// A class that replaces another.
 pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
     let (handler, before) = (text(new, "handler"), text(old, "handler"));
-    class(found, new, false);
-    found.plain_metadata_update(new, old);
+    let path = Path::new("handler");
+    // A changed handler is refused as such by the declarative rules, which then look no further than whether it is there.
     if handler != before {
-        let path = Path::new("handler");
-        // A changed handler is refused as such by the declarative rule, which then looks no further than whether it is there.
         found.late(FieldError::invalid(&path, &Value::Null, IMMUTABLE));
     }
+    class(found, new, handler.is_empty() && handler != before);
+    found.plain_metadata_update(new, old);
 }
 
 fn class(found: &mut Found, new: &Value, declarative: bool) {
@@ -46,22 +46,16 @@ fn class(found: &mut Found, new: &Value, declarative: bool) {
     }
     let path = Path::new("scheduling");
     found.extend(meta::labels(get(new, "scheduling"), "nodeSelector", &path.child("nodeSelector")));
-    tolerations(found, list(at(new, &["scheduling"]), "tolerations"), declarative, &path.child("tolerations"));
+    tolerations(found, list(at(new, &["scheduling"]), "tolerations"), &path.child("tolerations"));
 }
 
-fn tolerations(found: &mut Found, tolerations: &[Value], declarative: bool, path: &Path) {
+fn tolerations(found: &mut Found, tolerations: &[Value], path: &Path) {
     for (i, toleration) in tolerations.iter().enumerate() {
         let path = path.index(i);
         let word = |name| text(toleration, name);
         let (key, value, effect) = (word("key"), word("value"), word("effect"));
         if !key.is_empty() {
-            for error in meta::label_name(key, &path.child("key")) {
-                if declarative {
-                    found.late(error);
-                } else {
-                    found.push(error);
-                }
-            }
+            found.extend(meta::label_name(key, &path.child("key")));
         } else if word("operator") != "Exists" {
             let said = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
             found.invalid(path.child("operator"), word("operator"), said);
@@ -81,14 +75,17 @@ fn tolerations(found: &mut Found, tolerations: &[Value], declarative: bool, path
                     found.invalid(path.child("operator"), value, "value must be empty when `operator` is 'Exists'");
                 }
             }
-            other @ ("Lt" | "Gt") => found.unsupported(&path.child("operator"), other, &["Equal", "Exists", "Lt", "Gt"]),
+            other @ ("Lt" | "Gt") => {
+                found.unsupported(&path.child("operator"), other, &["Equal", "Exists", "Lt", "Gt"])
+            }
             other => found.unsupported(&path.child("operator"), other, &["Equal", "Exists"]),
         }
         if !effect.is_empty() && !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
             found.unsupported(&path.child("effect"), effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
         }
     }
-    let same = |a: &Value, b: &Value| ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name));
+    let same =
+        |a: &Value, b: &Value| ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name));
     for (i, toleration) in tolerations.iter().enumerate() {
         if tolerations.iter().take(i).any(|other| same(other, toleration)) {
             found.duplicate_struct(&path.index(i), Type::Struct(TOLERATION), toleration);

@@ -41,7 +41,9 @@ struct Strict {
 
 impl Strict {
     fn after(old: Option<&Value>) -> Self {
-        let Some(old) = old else { return Self { side_effects: true, reviews: true, unique: true, label_values: true } };
+        let Some(old) = old else {
+            return Self { side_effects: true, reviews: true, unique: true, label_values: true };
+        };
         let hooks = list(old, "webhooks");
         let quiet = |hook: &Value| matches!(text(hook, "sideEffects"), "None" | "NoneOnDryRun");
         let reviewed = |hook: &Value| texts(hook, "admissionReviewVersions").iter().any(|it| REVIEWS.contains(it));
