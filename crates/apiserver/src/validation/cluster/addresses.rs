@@ -208,10 +208,9 @@ fn slice_endpoint(found: &mut Found, endpoint: &Value, kind: &str, path: &Path) 
         found.label(&path.child("hostname"), host);
     }
     let (hints, path) = (get(endpoint, "hints"), path.child("hints"));
-    for (name, rule) in [
-        ("forZones", names::is_label_value as fn(&str) -> Vec<String>),
-        ("forNodes", names::is_dns1123_subdomain),
-    ] {
+    for (name, rule) in
+        [("forZones", names::is_label_value as fn(&str) -> Vec<String>), ("forNodes", names::is_dns1123_subdomain)]
+    {
         let (all, path) = (list(hints, name), path.child(name));
         if all.len() > HINTS_MAX {
             found.too_many(&path, all.len(), HINTS_MAX);

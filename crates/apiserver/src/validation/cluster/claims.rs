@@ -6,9 +6,9 @@ use super::found::{Found, quantity};
 use super::gojson::{self, Type};
 use super::gotypes::PERSISTENT_VOLUME_CLAIM_SPEC;
 use super::resources::{self, is_native};
+use super::select as selectors;
 use crate::validation::names::{self, name_is_dns_subdomain};
 use crate::validation::path::{Path, at, entries, get, has, list, same, str_value, text};
-use super::select as selectors;
 
 /// The annotation that named the class before there was a field for it.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -158,13 +158,17 @@ pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
     let spec = Path::new("spec");
     if !same(&after, &before) {
         let diff = gojson::diff(Type::Struct(PERSISTENT_VOLUME_CLAIM_SPEC), &before, &after);
-        let said = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        let said =
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         found.forbidden(&spec, &format!("{said}\n{diff}"));
     }
 
     let size = |object: &Value| quantity(at(object, &["spec", "resources", "requests", "storage"]));
     if size(new) < size(old) && size(new) <= quantity(at(status, &["capacity", "storage"])) {
-        found.forbidden(spec.children(&["resources", "requests", "storage"]), "field can not be less than status.capacity");
+        found.forbidden(
+            spec.children(&["resources", "requests", "storage"]),
+            "field can not be less than status.capacity",
+        );
     }
     found.unchanged(&Path::new("volumeMode"), at(new, &["spec", "volumeMode"]), at(old, &["spec", "volumeMode"]));
 

@@ -144,7 +144,8 @@ fn binding(found: &mut Found, new: &Value, namespaced: bool, old: Option<&Value>
     let name = text(role, "name");
     if !name.is_empty() {
         found.complain(&path.child("name"), name, names::is_path_segment_name(name));
-    } else if old.is_some_and(|old| same(get(old, "roleRef"), role)) {
+    } else if old.is_some() {
+        // On updates the declarative rules stop at whether the role has changed.
         found.required(path.child("name"), "");
     } else {
         found.late(FieldError::required(path.child("name"), ""));

@@ -122,10 +122,7 @@ fn node_field(requirement: &Value, path: &Path) -> Vec<FieldError> {
 /// Whether some term of a node selector asks for a label value that no label can have.
 pub(super) fn has_invalid_label_value(terms: &Value) -> bool {
     let requirements = |term| list(term, "matchExpressions").iter();
-    terms
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(requirements)
-        .any(|requirement| get(requirement, "values").is_array() && !label_values(requirement, &Path::new("")).is_empty())
+    terms.as_array().into_iter().flatten().flat_map(requirements).any(|requirement| {
+        get(requirement, "values").is_array() && !label_values(requirement, &Path::new("")).is_empty()
+    })
 }

@@ -261,8 +261,8 @@ fn needs_health_check(spec: &Value) -> bool {
 fn traffic(found: &mut Found, spec: &Value, path: &Path) {
     const POLICIES: &[&str] = &["Cluster", "Local"];
     let kind = text(spec, "type");
-    let outside = matches!(kind, "LoadBalancer" | "NodePort")
-        || (kind == "ClusterIP" && !list(spec, "externalIPs").is_empty());
+    let outside =
+        matches!(kind, "LoadBalancer" | "NodePort") || (kind == "ClusterIP" && !list(spec, "externalIPs").is_empty());
     let (policy, field) = (text(spec, "externalTrafficPolicy"), path.child("externalTrafficPolicy"));
     if !outside && !policy.is_empty() {
         found.invalid(&field, policy, "may only be set for externally-accessible services");

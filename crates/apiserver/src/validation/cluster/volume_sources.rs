@@ -160,7 +160,9 @@ fn quobyte(found: &mut Found, value: &Value, path: &Path) {
 fn is_host_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     match host.strip_prefix('[') {
-        Some(host) => host.strip_suffix(']').is_some_and(|host| !host.contains(['[', ']'])) && !port.contains(['[', ']']),
+        Some(host) => {
+            host.strip_suffix(']').is_some_and(|host| !host.contains(['[', ']'])) && !port.contains(['[', ']'])
+        }
         None => !host.contains([':', '[', ']']) && !port.contains(['[', ']']),
     }
 }
@@ -300,7 +302,9 @@ pub(super) fn driver_name(found: &mut Found, name: &str, path: &Path) {
 fn csi(found: &mut Found, value: &Value, path: &Path) {
     driver_name(found, text(value, "driver"), &path.child("driver"));
     found.need(value, "volumeHandle", path);
-    for name in ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"] {
+    for name in
+        ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"]
+    {
         if !has(value, name) {
             continue;
         }

@@ -6,11 +6,11 @@ use super::claims::{VOLUME_MODES, access_modes};
 use super::found::Found;
 use super::gojson::{self, Type};
 use super::gotypes::{PERSISTENT_VOLUME_SOURCE, VOLUME_NODE_AFFINITY};
+use super::select as selectors;
 use super::volume_sources::{self, SOURCES};
 use crate::field::{FieldError, Wrong};
 use crate::validation::names::name_is_dns_subdomain;
 use crate::validation::path::{Path, at, entries, get, has, list, same, text};
-use super::select as selectors;
 use crate::validation::shown::go_json;
 
 const RECLAIM: &[&str] = &["Delete", "Recycle", "Retain"];
