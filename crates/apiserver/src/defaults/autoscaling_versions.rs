@@ -42,7 +42,9 @@ fn to_v1(object: &mut Value) {
         {
             ensure(object, &[holder]).insert(plain.into(), percent.clone());
         }
-        let others: Vec<Value> = metrics.iter().filter(|m| !is_cpu(m, part)).map(|m| metric_v1(m, part)).collect();
+        // What is wanted of the CPU stands in the field only; what was measured in both.
+        let others: Vec<Value> =
+            metrics.iter().filter(|m| part == "current" || !is_cpu(m, part)).map(|m| metric_v1(m, part)).collect();
         annotate(object, annotation, (!others.is_empty()).then(|| others.into()));
     }
     let conditions = get(object, &["status", "conditions"]).cloned();
@@ -50,7 +52,15 @@ fn to_v1(object: &mut Value) {
     annotate(object, CONDITIONS, conditions);
     let behavior = get(object, &["spec", "behavior"]).cloned();
     remove(object, &["spec", "behavior"]);
-    annotate(object, BEHAVIOR, behavior.map(|b| capitals(&b, true)));
+    if let Some(mut behavior) = behavior {
+        // Fields without a value were written too.
+        for rules in behavior.as_object_mut().into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+            for field in ["stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"] {
+                rules.entry(field).or_insert(Value::Null);
+            }
+        }
+        annotate(object, BEHAVIOR, Some(capitals(&behavior, true)));
+    }
 }
 
 fn annotate(object: &mut Value, key: &str, value: Option<Value>) {
@@ -67,6 +77,19 @@ fn annotated(object: &mut Value, key: &str) -> Option<Value> {
         remove(object, &["metadata", "annotations"]);
     }
     serde_json::from_str(&said).ok()
+}
+
+/// Nulls are as good as absent.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, v)| !v.is_null())
+            .map(|(k, v)| (k, without_nulls(v)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other,
+    }
 }
 
 /// Version 1 wrote the rules of behaviour with the names that Go has for them.
@@ -97,6 +120,10 @@ fn to_v2(object: &mut Value) {
         };
         if let Some(percent) = get(object, &[holder, plain]).cloned() {
             remove(object, &[holder, plain]);
+            if metrics.iter().any(|m| is_cpu(m, part)) {
+                ensure(object, &[holder]).insert(field.into(), metrics.into());
+                continue;
+            }
             let mut amount = json!({"averageUtilization": percent});
             if part == "target" {
                 amount["type"] = "Utilization".into();
@@ -112,7 +139,7 @@ fn to_v2(object: &mut Value) {
         ensure(object, &["status"]).insert("conditions".into(), conditions);
     }
     if let Some(behavior) = annotated(object, BEHAVIOR) {
-        ensure(object, &["spec"]).insert("behavior".into(), capitals(&behavior, false));
+        ensure(object, &["spec"]).insert("behavior".into(), without_nulls(capitals(&behavior, false)));
     }
 }
 
@@ -151,6 +178,10 @@ fn metric_v1(metric: &Value, part: &str) -> Value {
             fields.insert((*v1).into(), value.clone());
         }
     }
+    if kind == "object" {
+        let required = if part == "target" { "targetValue" } else { "currentValue" };
+        fields.entry(required).or_insert_with(|| "0".into());
+    }
     if let Some(metric) = fields.remove("metric") {
         let selector = if kind == "external" { "metricSelector" } else { "selector" };
         for (from, to) in [("name", "metricName"), ("selector", selector)] {
@@ -179,6 +210,10 @@ fn metric_v2(metric: &Value, part: &str) -> Value {
         if let Some(value) = fields.remove(*v1) {
             amount.insert((*v2).into(), value);
         }
+    }
+    // It had to be there, whatever it says.
+    if kind == "object" && amount.contains_key("averageValue") {
+        amount.remove("value");
     }
     if part == "target" {
         let word = [("averageUtilization", "Utilization"), ("averageValue", "AverageValue"), ("value", "Value")]
