@@ -6,6 +6,7 @@
 //! ```
 
 mod create;
+mod custom;
 mod deletion;
 mod fields;
 mod gates;
@@ -20,6 +21,7 @@ mod warnings;
 use std::collections::BTreeMap;
 
 pub use create::prepare_create;
+pub use custom::{prepare_custom_create, prepare_custom_update};
 pub use deletion::{Propagation, default_propagation, graceful_delete};
 pub use fields::{field_label, is_selectable, selectable_fields};
 pub use pod::set_condition;

@@ -62,3 +62,33 @@ fn grace() {
     }
     assert_eq!(graceful_delete(Kind::new("apps", "v1", "Deployment"), &json!({}), Some(5)), None);
 }
+
+#[test]
+fn custom_resources() {
+    let mut new = json!({"metadata": {"name": "x"}, "spec": {"a": 1}, "status": {"b": 2}});
+    prepare_custom_create(&mut new, true);
+    assert_eq!(new, json!({"metadata": {"name": "x", "generation": 1}, "spec": {"a": 1}}));
+    let old =
+        json!({"metadata": {"name": "x", "generation": 1, "labels": {"l": "m"}}, "spec": {"a": 1}, "status": {"b": 2}});
+    for (subresource, input, output) in [
+        (
+            "",
+            json!({"metadata": {"name": "x"}, "spec": {"a": 1}}),
+            json!({"metadata": {"name": "x", "generation": 1}, "spec": {"a": 1}, "status": {"b": 2}}),
+        ),
+        (
+            "",
+            json!({"metadata": {"name": "x"}, "spec": {"a": 2}}),
+            json!({"metadata": {"name": "x", "generation": 2}, "spec": {"a": 2}, "status": {"b": 2}}),
+        ),
+        (
+            "status",
+            json!({"metadata": {"name": "x", "labels": {"n": "o"}}, "spec": {"a": 2}, "status": {"b": 3}}),
+            json!({"metadata": {"name": "x", "generation": 1, "labels": {"l": "m"}}, "spec": {"a": 1}, "status": {"b": 3}}),
+        ),
+    ] {
+        let mut new = input;
+        prepare_custom_update(subresource, &mut new, &old, true);
+        assert_eq!(new, output);
+    }
+}

@@ -25,7 +25,7 @@ pub fn prepare_update(kind: Kind<'_>, subresource: &str, new: &mut Value, old: &
 }
 
 /// What no write changes. Upstream does this after the kind's own part.
-fn system_metadata(new: &mut Value, old: &Value) {
+pub(super) fn system_metadata(new: &mut Value, old: &Value) {
     if text(new, &["metadata", "uid"]).is_empty() {
         copy_field(new, old, &["metadata", "uid"]);
     }
