@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -25,6 +26,45 @@ pub enum Verb {
     /// Without POD, every pod that has no node is explained. `plimsoll explain PL012` says what a code means.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Run the embedded Kubernetes API, without any node or controller
+    ///
+    /// The API answers kubectl and every other Kubernetes client. What it stores is kept in the data folder, and is there again after a
+    /// restart. Garbage collection and the deletion of namespaces' content are part of it unless a real kube-controller-manager does that.
+    #[command(after_help = APISERVER_EXAMPLES)]
+    Apiserver(ApiserverArgs),
+}
+
+const APISERVER_EXAMPLES: &str = "\
+Examples:
+  # On the usual port, kept in ./.plimsoll
+  plimsoll apiserver
+  # For a test: any free port, nothing kept but the kubeconfig
+  plimsoll apiserver --in-memory --listen 127.0.0.1:0 --data-dir /tmp/api
+  kubectl --kubeconfig /tmp/api/kubeconfig get namespaces
+  # Under a real kube-controller-manager, which collects garbage itself
+  plimsoll apiserver --housekeeping=false";
+
+/// `apiserver`.
+#[derive(Debug, Args)]
+pub struct ApiserverArgs {
+    /// Where the store, the certificates, the tokens and the kubeconfig are
+    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
+    pub data_dir: PathBuf,
+    /// Keep nothing but the kubeconfig and what it needs
+    #[arg(long)]
+    pub in_memory: bool,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    pub listen: SocketAddr,
+    /// Collect garbage, empty deleted namespaces, gather ClusterRoles and let events expire
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub housekeeping: bool,
+    /// Give pods their namespace's service account, as kube-apiserver's ServiceAccount admission does
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub service_account_admission: bool,
+    /// Taint new nodes until they are ready, as kube-apiserver's TaintNodesByCondition admission does
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub taint_nodes_by_condition: bool,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

@@ -1,5 +1,6 @@
 //! The `plimsoll` command, also `kubectl-plimsoll`.
 
+mod apiserver;
 mod args;
 mod explain;
 mod failure;
@@ -41,5 +42,6 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, printer: &mut Printer) -> Result<Found, Failure> {
     match &cli.verb {
         Verb::Explain(args) => explain::run(args, printer),
+        Verb::Apiserver(args) => apiserver::run(args, printer),
     }
 }

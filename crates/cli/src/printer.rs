@@ -57,6 +57,13 @@ impl Printer {
         Ok(())
     }
 
+    /// Writes one line of data, for scripts that wait for it.
+    pub fn line(&mut self, line: &str) -> Result<(), Failure> {
+        writeln!(self.out, "{line}")?;
+        self.out.flush()?;
+        Ok(())
+    }
+
     /// Says something by the way. Nothing depends on its being read, so a closed stderr is no error.
     pub fn note(&mut self, note: &str) {
         let style = style::NOTE;

@@ -9,6 +9,7 @@
 
 pub mod decode;
 mod load;
+pub mod protobuf;
 mod resources;
 mod table;
 

@@ -82,7 +82,11 @@ fn field(raw: &RawField, ids: &Map<&str, TypeId>) -> Field {
         omit_zero: raw.f.contains('z'),
         required: raw.r,
         default: raw.d.clone(),
-        patch: PatchStrategy { merge: raw.ps.contains("merge"), retain_keys: raw.ps.contains("retainKeys") },
+        patch: PatchStrategy {
+            merge: raw.ps.contains("merge"),
+            retain_keys: raw.ps.contains("retainKeys"),
+            replace: raw.ps.contains("replace"),
+        },
         patch_key: raw.pk.as_str().into(),
         list: match raw.lt.as_str() {
             "map" => ListKind::Map,

@@ -74,6 +74,8 @@ pub struct PatchStrategy {
     pub merge: bool,
     /// Of a union, only the keys that the patch names are kept (`$retainKeys`).
     pub retain_keys: bool,
+    /// The patch's object takes the place of the old one, where objects are merged otherwise.
+    pub replace: bool,
 }
 
 /// A field of a struct.

@@ -18,8 +18,7 @@ mod service;
 mod update;
 mod warnings;
 
-use std::collections::BTreeMap;
-
+pub use crate::auth::User;
 pub use create::prepare_create;
 pub use custom::{prepare_custom_create, prepare_custom_update};
 pub use deletion::{Propagation, default_propagation, graceful_delete};
@@ -31,19 +30,6 @@ pub use rules::{allow_create_on_update, allow_unconditional_update};
 pub use service::{allocates_node_ports, complete_addresses, needs_cluster_ip};
 pub use update::prepare_update;
 pub use warnings::{deprecated_api, on_create as warnings_on_create, on_update as warnings_on_update};
-
-/// Who asks, as far as objects record it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct User {
-    /// The name.
-    pub name: String,
-    /// The uid, where there is one.
-    pub uid: String,
-    /// The groups.
-    pub groups: Vec<String>,
-    /// What else the authenticator knew.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
 
 /// What a strategy may depend on besides the objects.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,217 @@
+//! Between wire, `Value` and store.
+
+use bytes::Bytes;
+use plimsoll_schema::decode::{self, Report};
+use plimsoll_schema::{Schema, Type, protobuf};
+use serde_json::Value;
+
+use crate::registry::Served;
+use crate::request::Format;
+use crate::request::options::FieldValidation;
+use crate::status::Status;
+use crate::store::Meta;
+
+/// What a request's body said: its object in canonical form, and what was dropped.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The object.
+    pub object: Value,
+    /// `unknown field "spec.foo"` and the like, for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+/// The type that a body must be of: a resource's own, or that of one of its parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'a> {
+    /// The group of the kind.
+    pub group: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// The kind.
+    pub kind: &'a str,
+    /// Its type.
+    pub schema: Schema<'a>,
+}
+
+impl<'a> From<&'a Served> for Expected<'a> {
+    fn from(served: &'a Served) -> Self {
+        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema() }
+    }
+}
+
+/// Reads a body.
+pub fn body(
+    bytes: &[u8],
+    format: Format,
+    expected: Expected<'_>,
+    validation: FieldValidation,
+) -> Result<Decoded, Status> {
+    let unrecognized = |why: String| {
+        Status::bad_request(format!("the object provided is unrecognized (must be of type {}): {why}", expected.kind))
+    };
+    let (value, mut problems) = match format {
+        Format::Json => decode::parse(bytes).map_err(|error| {
+            unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
+        })?,
+        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
+        Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
+    };
+    let object = typed(value, expected, &mut problems)?;
+    strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
+}
+
+/// A parsed object of the expected kind, in canonical form.
+pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String>) -> Result<Value, Status> {
+    let cannot = |why: String| {
+        let (kind, version) = (expected.kind, expected.version);
+        Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    };
+    let api_version = crate::kind::Kind::new(expected.group, expected.version, expected.kind).api_version();
+    if let Some(object) = value.as_object_mut() {
+        for (name, ours) in [("kind", expected.kind), ("apiVersion", &*api_version)] {
+            match object.get(name) {
+                None | Some(Value::Null) => {
+                    object.insert(name.into(), ours.into());
+                }
+                Some(Value::String(text)) if text.is_empty() => {
+                    object.insert(name.into(), ours.into());
+                }
+                Some(_) => {}
+            }
+        }
+        let found = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (kind, version) = (found("kind"), found("apiVersion"));
+        if kind != expected.kind || version != api_version {
+            return Err(other_kind(&kind, &version, expected, &api_version));
+        }
+    }
+    let mut report = Report::default();
+    let object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    report.problems.append(problems);
+    *problems = report.problems;
+    Ok(object)
+}
+
+fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let known = plimsoll_schema::Table::builtin().kind(group, version, kind).is_some();
+    if known {
+        let package = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
+        return Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {}: converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+            expected.kind, expected.kind
+        ));
+    }
+    if kind == expected.kind && group == expected.group {
+        return Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
+        ));
+    }
+    Status::bad_request(format!(
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+    ))
+}
+
+/// Refuses, warns or keeps quiet about what was dropped.
+pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldValidation) -> Result<Vec<String>, Status> {
+    match validation {
+        FieldValidation::Strict if !problems.is_empty() => {
+            let (kind, version) = (expected.kind, expected.version);
+            Err(Status::bad_request(format!(
+                "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {}",
+                problems.join(", ")
+            )))
+        }
+        FieldValidation::Ignore => Ok(Vec::new()),
+        _ => Ok(problems),
+    }
+}
+
+/// The beginning of a body that could not be read, as upstream shows it.
+fn excerpt(bytes: &[u8]) -> String {
+    match bytes.len() {
+        0 => "<empty>".into(),
+        1..=30 => String::from_utf8_lossy(bytes).into_owned(),
+        _ => format!("{} ...", String::from_utf8_lossy(&bytes[..30])),
+    }
+}
+
+/// YAML as JSON.
+pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+}
+
+fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
+    let envelope = protobuf::decode(bytes).map_err(|error| error.to_string())?;
+    let mut value = protobuf::decode_message(expected.schema, envelope.raw).map_err(|error| error.to_string())?;
+    value["kind"] = envelope.kind.into();
+    value["apiVersion"] = envelope.api_version.into();
+    Ok(value)
+}
+
+/// An object's canonical form again, after defaults or a patch; what is unknown is dropped in silence.
+pub fn recanonical(served: &Served, object: Value) -> Result<Value, Status> {
+    decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))
+}
+
+/// An object ready to be stored: encoded, but for the revision that it will get.
+pub struct Encoded {
+    before: Vec<u8>,
+    after: Vec<u8>,
+    /// What selectors ask for.
+    pub meta: Meta,
+}
+
+impl Encoded {
+    /// Encodes an object of the stored version: kind, version, metadata, then the rest. The revision stands last in the metadata, so that
+    /// it can be put in without looking for its place.
+    pub fn new(served: &Served, object: Value, meta: Meta) -> Result<Self, Status> {
+        let Value::Object(mut fields) = object else { return Err(Status::internal("the object is none")) };
+        fields.remove("kind");
+        fields.remove("apiVersion");
+        let mut metadata = match fields.remove("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => serde_json::Map::new(),
+        };
+        metadata.remove("resourceVersion");
+        let broken = |error: serde_json::Error| Status::internal(error.to_string());
+
+        let mut before = served.head.clone().into_bytes();
+        before.extend_from_slice(br#""metadata":"#);
+        serde_json::to_writer(&mut before, &metadata).map_err(broken)?;
+        before.pop();
+        if !metadata.is_empty() {
+            before.push(b',');
+        }
+        before.extend_from_slice(br#""resourceVersion":""#);
+
+        let mut after = br#""}"#.to_vec();
+        let rest = serde_json::to_vec(&fields).map_err(broken)?;
+        if !fields.is_empty() {
+            after.push(b',');
+        }
+        after.extend_from_slice(&rest[1..]);
+        Ok(Self { before, after, meta })
+    }
+
+    /// The bytes with the revision in its place.
+    pub fn stamp(&self, revision: u64) -> Bytes {
+        let digits = revision.to_string();
+        let mut out = Vec::with_capacity(self.before.len() + digits.len() + self.after.len());
+        out.extend_from_slice(&self.before);
+        out.extend_from_slice(digits.as_bytes());
+        out.extend_from_slice(&self.after);
+        out.into()
+    }
+}
+
+/// A stored object.
+pub fn stored(bytes: &[u8]) -> Result<Value, Status> {
+    serde_json::from_slice(bytes).map_err(|error| Status::internal(format!("a stored object cannot be read: {error}")))
+}
+
+/// The type of a struct of the built-in table, for bodies of subresources.
+pub fn builtin_type(group: &str, version: &str, kind: &str) -> Option<Type> {
+    plimsoll_schema::Table::builtin().kind(group, version, kind).map(Type::Struct)
+}

@@ -1,0 +1,163 @@
+//! What follows from a write beside the write itself: the authorizer and the served kinds follow what is stored; dependents go with
+//! their owners, namespaces take their content along, events expire, roles gather their parts.
+//!
+//! [`Core`] tells of every write ([`Follow::written`]); what can wait is queued for [`run`], one task that does it in order. Upstream does
+//! the second half in kube-controller-manager; where a real one is pointed at this server, [`run`] is simply not started.
+
+mod collector;
+mod expiry;
+mod namespaces;
+mod owners;
+mod roles;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::core::Core;
+use crate::registry::Served;
+use crate::store::Object;
+use expiry::Expiry;
+use owners::Owners;
+pub(crate) use roles::gather as gather_roles;
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// The dependents of this uid lost their owner.
+    OwnerGone(String),
+    /// An object has owners; perhaps they are gone already.
+    CheckOwners(Place),
+    /// An object waits for its dependents.
+    Waiting(Place),
+    /// A namespace is being deleted.
+    Namespace(String),
+    /// The rules of a ClusterRole changed.
+    Roles,
+}
+
+/// Where an object is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) key: Arc<str>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What is remembered of the stored objects, and what is to be done.
+#[derive(Debug)]
+pub struct Follow {
+    owners: Mutex<Owners>,
+    expiry: Mutex<Expiry>,
+    tasks: UnboundedSender<Task>,
+    queue: Mutex<Option<UnboundedReceiver<Task>>>,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        let (tasks, queue) = unbounded_channel();
+        Self { owners: Mutex::default(), expiry: Mutex::default(), tasks, queue: Mutex::new(Some(queue)) }
+    }
+}
+
+impl Follow {
+    fn add(&self, task: Task) {
+        // Nobody listens where housekeeping is off.
+        let _ = self.tasks.send(task);
+    }
+
+    /// An object was written.
+    pub(crate) fn written(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
+        let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
+        follow_kinds(core, served, object.namespace(), object.name());
+        if &*served.key == "events" {
+            self.expiry.lock().unwrap_or_else(PoisonError::into_inner).note(core.clock.now(), &place, object.revision);
+        }
+        let owned = self.owners.lock().unwrap_or_else(PoisonError::into_inner).put(&place, value);
+        let metadata = &value["metadata"];
+        let deleting = metadata["deletionTimestamp"].is_string();
+        if owned {
+            self.add(Task::CheckOwners(place.clone()));
+        }
+        if deleting && collector::waits(value) {
+            self.add(Task::Waiting(place));
+        }
+        if deleting && &*served.key == "namespaces" {
+            self.add(Task::Namespace(object.name().into()));
+        }
+        if served.kind == "ClusterRole" {
+            self.add(Task::Roles);
+        }
+    }
+
+    /// An object was removed.
+    pub(crate) fn removed(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
+        let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
+        follow_kinds(core, served, object.namespace(), object.name());
+        let uid = value["metadata"]["uid"].as_str().unwrap_or_default();
+        let owners: Vec<Place> = {
+            let mut index = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = index.waiting_owners(&place);
+            index.remove(&place, uid);
+            waiting
+        };
+        self.add(Task::OwnerGone(uid.into()));
+        owners.into_iter().for_each(|owner| self.add(Task::Waiting(owner)));
+        if served.namespaced() {
+            let namespace = core.store.get("namespaces", "", object.namespace());
+            // Only the bytes are looked at: this runs for every deletion.
+            if namespace.is_some_and(|ns| memmem(&ns.bytes, b"\"deletionTimestamp\"")) {
+                self.add(Task::Namespace(object.namespace().into()));
+            }
+        }
+        if served.kind == "ClusterRole" {
+            self.add(Task::Roles);
+        }
+    }
+}
+
+fn memmem(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
+
+/// The authorizer and the registry follow the store at once: the next request must see them.
+fn follow_kinds(core: &Core, served: &Served, namespace: &str, name: &str) {
+    match (served.group.as_str(), served.kind.as_str()) {
+        ("rbac.authorization.k8s.io", kind) => {
+            // What is stored now counts, not what was written: two writers may come here in any order.
+            let mut rbac = core.rbac.write().unwrap_or_else(PoisonError::into_inner);
+            match core.store.get(&served.key, namespace, name).and_then(|o| core.value(served, &o).ok()) {
+                Some(value) => rbac.apply(kind, &value),
+                None => rbac.remove(kind, namespace, name),
+            }
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => core.follow_definitions(),
+        _ => {}
+    }
+}
+
+/// Does what is queued until the server ends.
+pub async fn run(core: Arc<Core>) {
+    let queue = core.follow.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(mut queue) = queue else { return };
+    let mut sweep = tokio::time::interval(Duration::from_secs(60));
+    loop {
+        let task = tokio::select! {
+            task = queue.recv() => task,
+            _ = sweep.tick() => {
+                expiry::sweep(&core).await;
+                continue;
+            }
+        };
+        match task {
+            None => return,
+            Some(Task::OwnerGone(uid)) => collector::owner_gone(&core, &uid).await,
+            Some(Task::CheckOwners(place)) => collector::check_owners(&core, &place).await,
+            Some(Task::Waiting(place)) => collector::waiting(&core, &place).await,
+            Some(Task::Namespace(name)) => namespaces::empty(&core, &name).await,
+            Some(Task::Roles) => roles::gather(&core).await,
+        }
+    }
+}

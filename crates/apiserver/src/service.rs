@@ -1,0 +1,187 @@
+//! Requests in, answers out: who asks, what for, may they, and which verb does it.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Limited};
+
+use crate::auth::{Attributes, User};
+use crate::body::Body;
+use crate::core::Core;
+use crate::reply::{self, Reply};
+use crate::request::accept::Offer;
+use crate::request::path::ResourcePath;
+use crate::request::{Accept, Query, Target};
+use crate::status::Status;
+use crate::verbs::{Call, Verb};
+use crate::{discovery, health};
+
+/// The largest body that is read, as upstream has it.
+pub const LARGEST_BODY: usize = 3 << 20;
+
+/// The API as a tower service: under a listener, or under a `kube::Client` in the same process.
+#[derive(Debug, Clone)]
+pub struct ApiService {
+    core: Arc<Core>,
+    /// Who asks when the request does not say: in process there is nobody to prove anything to.
+    trusted: Option<Arc<User>>,
+}
+
+impl ApiService {
+    /// For requests that must say who they are.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core, trusted: None }
+    }
+
+    /// For requests of one user of the same process. RBAC is asked all the same.
+    pub fn acting_as(core: Arc<Core>, user: User) -> Self {
+        Self { core, trusted: Some(Arc::new(user)) }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (core, trusted) = (self.core.clone(), self.trusted.clone());
+        Box::pin(async move { Ok(answer(core, trusted, request).await) })
+    }
+}
+
+async fn answer<B>(core: Arc<Core>, trusted: Option<Arc<User>>, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    let query = Query::parse(parts.uri.query());
+    let fallback = Accept::negotiate(&parts.headers, &query, Offer { transforms: false, protobuf: true }).unwrap_or_default();
+    match route(core, trusted, parts, query, body).await {
+        Ok(response) => response,
+        Err(status) => reply::refusal(&status, fallback),
+    }
+}
+
+async fn route<B>(
+    core: Arc<Core>,
+    trusted: Option<Arc<User>>,
+    parts: Parts,
+    query: Query,
+    body: B,
+) -> Result<Response<Body>, Status>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let asker = who(&core, trusted, &parts)?;
+    let target = Target::parse(parts.uri.path());
+    let Target::Resource(path) = target else {
+        let method = parts.method.as_str().to_ascii_lowercase();
+        authorize(&core, &parts, &Attributes::path(&asker, &method, parts.uri.path()))?;
+        if let Some(response) = health::answer(&core, &parts, &query) {
+            return response;
+        }
+        return discovery::answer(&core, &target, &parts, &query);
+    };
+    let verb = Verb::of(&parts.method, &path, &query).ok_or_else(Status::method_not_allowed)?;
+    let name = named(&path, &query);
+    let attributes = Attributes {
+        subresource: &path.subresource,
+        ..Attributes::resource(&asker, verb.word(), &path.group, &path.version, &path.resource)
+            .in_namespace(&path.namespace)
+            .named(&name)
+    };
+    let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
+    let registry = core.registry();
+    let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
+        return Err(Status::no_such_path());
+    };
+    if served.namespaced() && path.namespace.is_empty() && (!path.name.is_empty() || matches!(verb, Verb::Create | Verb::DeleteCollection)) {
+        return Err(Status::no_such_path());
+    }
+    if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
+        return Err(Status::no_such_path());
+    }
+    let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
+    let accept = Accept::negotiate(&parts.headers, &query, offer)?;
+    let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
+    let include = query.get("includeObject").unwrap_or_default().to_owned();
+    let suffix = if matches!(verb, Verb::Create) { core.entropy.name("") } else { String::new() };
+    let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, suffix, warnings: Vec::new() };
+    let reply = call.run(verb, bytes).await?;
+    let mut response = match reply {
+        Reply::Whole(response) => response,
+        Reply::Other(code, value) => reply::encoded(code, &value, accept),
+        Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
+        Reply::Stored(code, object) => {
+            let plain = accept == Accept::default() && served.stored_as.is_none();
+            if plain {
+                reply::response(code, "application/json", Body::full(object.bytes.clone()))
+            } else {
+                let value = core.value(&served, &object)?;
+                reply::object(&core, &served, code, value, accept, &include)
+            }
+        }
+    };
+    reply::warn(&mut response, &call.warnings);
+    Ok(response)
+}
+
+/// The name that a request is about: in the path, or as a field selector of a list or watch.
+fn named(path: &ResourcePath, query: &Query) -> String {
+    if !path.name.is_empty() {
+        return path.name.clone();
+    }
+    let selector = query.get("fieldSelector").unwrap_or_default();
+    let name = selector.split(',').find_map(|term| term.strip_prefix("metadata.name=")).unwrap_or_default();
+    name.trim_start_matches('=').to_owned()
+}
+
+fn who(core: &Core, trusted: Option<Arc<User>>, parts: &Parts) -> Result<Arc<User>, Status> {
+    match trusted {
+        Some(user) => Ok(user),
+        None => core.authenticate(parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok())),
+    }
+}
+
+/// Refuses what the user may not do. The user is returned where the request acts as another one.
+fn authorize(core: &Core, parts: &Parts, attributes: &Attributes<'_>) -> Result<Option<User>, Status> {
+    let rbac = core.rbac.read().unwrap_or_else(PoisonError::into_inner);
+    let other = core.impersonation.user(&parts.headers, attributes, &rbac)?;
+    rbac.check(&Attributes { user: other.as_ref().unwrap_or(attributes.user), ..*attributes })?;
+    Ok(other)
+}
+
+async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, LARGEST_BODY).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {LARGEST_BODY}")))
+        }
+        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+    }
+}

@@ -1,0 +1,1 @@
+//! Replays what the real server said.

@@ -1,0 +1,61 @@
+//! Which objects are refused, and with which sentences.
+//!
+//! - [`create`]: a new object (canonical and with its defaults; name generation has been done);
+//! - [`update`]: an object that replaces another;
+//! - [`update_subresource`]: the same through a subresource (`status`, `scale` is not here, `binding`, `ephemeralcontainers`, `resize`, …).
+//!
+//! All give upstream's errors in upstream's order; an empty list accepts. What they build on:
+//! - [`path::Path`] (`Path::new("spec").child("ports").index(0)`, `.key("k")`), and readers of canonical objects (`path::text`, …);
+//! - [`names`]: `is_dns1123_label(&str) -> Vec<String>` and its like, `NameRule`s such as `name_is_dns_subdomain(&str, prefix: bool)`;
+//! - [`ip`]: `is_ip(&Path, &str)`, `is_ip_legacy(&Path, &str, before)`, `is_cidr…`;
+//! - [`meta`]: `object_meta(&metadata, namespaced, rule, &Path)`, `object_meta_update(&new, &old, &Path)`, `labels(&object, "field", &Path)`,
+//!   `builtin_meta` and `builtin_meta_update` (the same with the check of finalizers that core, apps and batch kinds have),
+//!   `immutable(&new, &old, &Path)`, `non_negative(Option<i64>, &Path)`, `too_long(&Path, max)`;
+//! - [`shown`]: values that a sentence shows as Go's JSON.
+
+pub mod cluster;
+pub mod ip;
+pub mod meta;
+pub mod names;
+pub mod path;
+pub mod shown;
+
+use plimsoll_schema::{Scope, Table};
+use serde_json::Value;
+
+use crate::field::FieldError;
+use crate::kind::Kind;
+use path::{Path, get};
+
+/// What is wrong with a new object.
+pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
+    if let Some(found) = cluster::create(kind, new) {
+        return found;
+    }
+    meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_dns_subdomain, &Path::new("metadata"))
+}
+
+/// What is wrong with an object that replaces another.
+pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
+    if let Some(found) = cluster::update(kind, new, old) {
+        return found;
+    }
+    meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
+}
+
+/// What is wrong with an object written through a subresource.
+pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+    if let Some(found) = cluster::update_subresource(kind, subresource, new, old) {
+        return found;
+    }
+    meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
+}
+
+/// Whether objects of the kind live in namespaces, as the table of kinds has it.
+pub fn namespaced(kind: Kind<'_>) -> bool {
+    let table = Table::builtin();
+    let group = table.groups().iter().find(|group| group.group == kind.group && group.version == kind.version);
+    let resource =
+        group.and_then(|group| group.resources.iter().find(|resource| resource.response_kind.kind == kind.kind));
+    resource.is_none_or(|resource| resource.scope == Scope::Namespaced)
+}

@@ -1,0 +1,175 @@
+//! patch: parts of another state, said in one of four ways.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use plimsoll_schema::decode;
+use serde_json::Value;
+
+use crate::apply::{self, Manager, Target};
+use crate::codec::{self, Expected};
+use crate::reply::Reply;
+use crate::request::WriteOptions;
+use crate::request::options::FieldValidation;
+use crate::status::Status;
+use crate::verbs::Call;
+use crate::verbs::write::{Made, OtherVersions};
+use crate::patch;
+
+/// How a patch is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Json,
+    Merge,
+    Strategic,
+    ApplyJson,
+    ApplyYaml,
+}
+
+impl Call {
+    fn way(&self) -> Result<Way, Status> {
+        let header = self.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let custom = self.served.custom.is_some();
+        match header.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Way::Json),
+            "application/merge-patch+json" => Ok(Way::Merge),
+            "application/strategic-merge-patch+json" if !custom => Ok(Way::Strategic),
+            "application/apply-patch+yaml" => Ok(Way::ApplyYaml),
+            "application/apply-patch+json" => Ok(Way::ApplyJson),
+            _ => {
+                let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
+                if !custom {
+                    known.push("application/strategic-merge-patch+json");
+                }
+                known.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
+                if custom {
+                    known.pop();
+                }
+                Err(Status::new(
+                    415,
+                    "UnsupportedMediaType",
+                    format!("the body of the request was in an unknown format - accepted media types include: {}", known.join(", ")),
+                ))
+            }
+        }
+    }
+
+    pub(super) async fn patch(&mut self, body: Bytes) -> Result<Reply, Status> {
+        let way = self.way()?;
+        let options = WriteOptions::parse(&self.query, "PatchOptions")?;
+        match way {
+            Way::ApplyJson | Way::ApplyYaml => self.apply(way, body, options).await,
+            _ => self.patch_plainly(way, body, options).await,
+        }
+    }
+
+    async fn patch_plainly(&mut self, way: Way, body: Bytes, options: WriteOptions) -> Result<Reply, Status> {
+        if options.force.is_some() {
+            let error = crate::field::FieldError::forbidden("force", "may not be specified for non-apply patch");
+            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+        }
+        let (patch, duplicates) = decode::parse(&body).map_err(|error| {
+            let what = if way == Way::Json { "json: " } else { "" };
+            Status::bad_request(format!("error decoding patch: {what}{error}"))
+        })?;
+        let mut notes = duplicates;
+        if way == Way::Json && options.field_validation != FieldValidation::Ignore {
+            notes.extend(patch::json_strict(&patch)?);
+        }
+        let manager = self.manager(&options.field_manager);
+        let subresource = self.path.subresource.clone();
+        let validation = options.field_validation;
+        let written = self
+            .change(&options, move |call, old| {
+                let served = call.served.clone();
+                let mut left = patch.clone();
+                let patched = match way {
+                    Way::Json => patch::json(old, &patch)?,
+                    Way::Strategic => patch::strategic_leaving(served.schema(), old, &mut left)?,
+                    _ => patch::merge_request(old, &patch)?,
+                };
+                let mut problems = notes.clone();
+                let expected = Expected::from(&*served);
+                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(|status| {
+                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
+                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
+                    patch::undecodable(&shown, &why)
+                })?;
+                let warnings = codec::strict(problems, expected, validation)?;
+                call.warnings = warnings;
+                let mut new = call.with_defaults(new)?;
+                call.own(Some(old), &mut new, &manager, &subresource);
+                Ok(Made::New(new))
+            })
+            .await?;
+        match written {
+            Some(outcome) => Ok(outcome.reply(200)),
+            None => Err(Status::not_found(self.served.name(), &self.path.name)),
+        }
+    }
+
+    async fn apply(&mut self, way: Way, body: Bytes, options: WriteOptions) -> Result<Reply, Status> {
+        if options.field_manager.is_empty() {
+            let error = crate::field::FieldError::required("fieldManager", "is required for apply patch");
+            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+        }
+        let mut problems = Vec::new();
+        let config: Value = match way {
+            Way::ApplyJson => {
+                let (value, duplicates) = decode::parse(&body).map_err(|e| Status::bad_request(format!("error decoding JSON: {e}")))?;
+                problems.extend(duplicates);
+                value
+            }
+            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?,
+        };
+        let manager = options.field_manager.clone();
+        let subresource = self.path.subresource.clone();
+        let force = options.force.unwrap_or(false);
+        let absent = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none();
+        if absent && subresource.is_empty() {
+            let merged = self.merged(None, &config, &manager, &subresource, force)?;
+            let mut object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
+            if crate::value::name(&object).is_empty() {
+                object["metadata"]["name"] = self.path.name.clone().into();
+            }
+            return Ok(self.insert(object, &options, true).await?.reply(201));
+        }
+        let validation = options.field_validation;
+        let written = self
+            .change(&options, move |call, old| {
+                let Some(merged) = call.merged(Some(old), &config, &manager, &subresource, force)? else {
+                    return Ok(Made::Same);
+                };
+                call.completed(merged, &problems, validation).map(Made::New)
+            })
+            .await?;
+        match written {
+            Some(outcome) => Ok(outcome.reply(200)),
+            None => Err(Status::not_found(self.served.name(), &self.path.name)),
+        }
+    }
+
+    /// The live object with a configuration applied to it; none where nothing changes.
+    fn merged(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        manager: &str,
+        subresource: &str,
+        force: bool,
+    ) -> Result<Option<Value>, Status> {
+        let reset = self.reset(subresource);
+        let versions = OtherVersions::of(self);
+        let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
+        apply::apply(&target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
+    }
+
+    /// An applied object, decoded and with its defaults, as any object that a client sent.
+    fn completed(&mut self, merged: Value, duplicates: &[String], validation: FieldValidation) -> Result<Value, Status> {
+        let served = self.served.clone();
+        let expected = Expected::from(&*served);
+        let mut problems = duplicates.to_vec();
+        let new = codec::typed(merged, expected, &mut problems)?;
+        self.warnings = codec::strict(problems, expected, validation)?;
+        self.with_defaults(new)
+    }
+}

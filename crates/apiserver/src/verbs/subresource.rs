@@ -1,0 +1,195 @@
+//! Parts of objects: status, scale, binding, eviction, tokens.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::admission::{self, Cluster, binding, eviction};
+use crate::codec::{self, Expected};
+use crate::kind::Kind;
+use crate::reply::Reply;
+use crate::request::WriteOptions;
+use crate::status::{GroupResource, Status};
+use crate::store::Expect;
+use crate::value::name;
+use crate::verbs::delete::DeleteOptions;
+use crate::verbs::{Call, Verb};
+
+impl Call {
+    pub(super) async fn part(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
+        let served = self.served.clone();
+        let sub = self.path.subresource.clone();
+        let Some(part) = served.subresource(&sub) else { return Err(Status::no_such_path()) };
+        if matches!(sub.as_str(), "log" | "exec" | "attach" | "portforward" | "proxy") {
+            return self.needs_a_node(&sub);
+        }
+        if !part.verbs.iter().any(|v| v == verb.word()) {
+            return Err(Status::method_not_allowed());
+        }
+        match (sub.as_str(), verb) {
+            ("scale", Verb::Get) => self.get_scale(),
+            ("scale", Verb::Update | Verb::Patch) => self.set_scale(verb, body).await,
+            ("binding", Verb::Create) => self.bind_from_body(body).await,
+            ("eviction", Verb::Create) => self.evict(body).await,
+            ("token", Verb::Create) => self.issue_token(body).await,
+            (_, Verb::Get) => self.get(),
+            (_, Verb::Update) => self.update(body).await,
+            (_, Verb::Patch) => self.patch(body).await,
+            _ => Err(Status::method_not_allowed()),
+        }
+    }
+
+    /// What only a kubelet can answer. The nodes here have none, and a sentence is better than a hang.
+    fn needs_a_node(&self, what: &str) -> Result<Reply, Status> {
+        if self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none() {
+            return Err(Status::not_found(self.served.name(), &self.path.name));
+        }
+        Err(Status::new(
+            501,
+            "NotImplemented",
+            format!(
+                "{} of {} \"{}\" is not available: this cluster's nodes are simulated and run no containers",
+                what, self.served.resource.resource, self.path.name
+            ),
+        ))
+    }
+
+    /// A body of a part's own kind.
+    pub(super) fn part_body(&mut self, body: &Bytes, options: &WriteOptions) -> Result<Value, Status> {
+        let part = self.served.subresource(&self.path.subresource).ok_or_else(Status::no_such_path)?;
+        let kind = &part.response_kind;
+        let group = if kind.version.is_empty() { self.served.group.clone() } else { kind.group.clone() };
+        let version = if kind.version.is_empty() { self.served.version.clone() } else { kind.version.clone() };
+        let kind = kind.kind.clone();
+        let ty = codec::builtin_type(&group, &version, &kind).ok_or_else(|| Status::internal(format!("no type {kind}")))?;
+        let table = plimsoll_schema::Table::builtin();
+        let expected = Expected { group: &group, version: &version, kind: &kind, schema: plimsoll_schema::Schema::new(&table, &ty) };
+        let decoded = codec::body(body, self.body_format()?, expected, options.field_validation)?;
+        self.warnings.extend(decoded.warnings);
+        Ok(decoded.object)
+    }
+
+    async fn bind_from_body(&mut self, body: Bytes) -> Result<Reply, Status> {
+        let options = WriteOptions::parse(&self.query, "CreateOptions")?;
+        let binding = self.part_body(&body, &options)?;
+        let name = self.path.name.clone();
+        self.bind(&name, &binding, &options).await
+    }
+
+    /// Gives a pod its node.
+    async fn bind(&mut self, pod: &str, binding: &Value, options: &WriteOptions) -> Result<Reply, Status> {
+        let core = self.core.clone();
+        let registry = core.registry();
+        let pods = registry.of_group("", "pods").ok_or_else(Status::no_such_path)?;
+        let namespace = self.path.namespace.clone();
+        binding::check(binding, pod)?;
+        let mut wanted = binding.clone();
+        let request = admission::Request {
+            kind: Kind::new("", "v1", "Binding"),
+            resource: GroupResource { group: "", resource: "pods" },
+            subresource: "binding",
+            ..self.admission(admission::Operation::Create, None, pod, options.dry_run)
+        };
+        admission::mutate(&request, &mut wanted, &*core)?;
+        for _ in 0..32 {
+            let object = core.store.get(&pods.key, &namespace, pod).ok_or_else(|| Status::not_found(pods.name(), pod))?;
+            let mut value = core.value(pods, &object)?;
+            binding::assign(&mut value, &wanted, &core.now_text())?;
+            if options.dry_run {
+                break;
+            }
+            if core.put(pods, value, Expect::Revision(object.revision)).await?.is_ok() {
+                break;
+            }
+        }
+        Ok(Reply::Other(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+    }
+
+    /// Creates that store nothing under their own name: a binding by the older path.
+    pub(super) async fn created_otherwise(&mut self, object: &Value, options: &WriteOptions) -> Result<Option<Reply>, Status> {
+        if (self.served.group.as_str(), self.served.resource.resource.as_str()) != ("", "bindings") {
+            return Ok(None);
+        }
+        let pod = name(object).to_owned();
+        self.bind(&pod, object, options).await.map(Some)
+    }
+
+    /// Deletes a pod if the disruption budgets allow it.
+    async fn evict(&mut self, body: Bytes) -> Result<Reply, Status> {
+        let options = WriteOptions::parse(&self.query, "CreateOptions")?;
+        let wanted = self.part_body(&body, &options)?;
+        let named = name(&wanted);
+        if !named.is_empty() && named != self.path.name {
+            return Err(Status::bad_request(format!(
+                "name in URL does not match name in Eviction object: {} != {named}",
+                self.path.name
+            )));
+        }
+        let delete = delete_options(&wanted["deleteOptions"], options.dry_run);
+        let core = self.core.clone();
+        let namespace = self.path.namespace.clone();
+        let name = self.path.name.clone();
+        for _ in 0..32 {
+            let object = core
+                .store
+                .get(&self.served.key, &namespace, &name)
+                .ok_or_else(|| Status::not_found(self.served.name(), &name))?;
+            let pod = core.value(&self.served, &object)?;
+            let budgets = core.list("policy", "poddisruptionbudgets", Some(&namespace));
+            let verdict = eviction::decide(&pod, &budgets, &core.now_text())?;
+            if let Some(budget) = verdict.budget
+                && !delete.dry_run
+            {
+                let registry = core.registry();
+                let budgets = registry.of_group("policy", "poddisruptionbudgets").ok_or_else(Status::no_such_path)?;
+                let revision = budget["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse().ok()).unwrap_or(0);
+                if core.put(budgets, budget, Expect::Revision(revision)).await?.is_err() {
+                    continue;
+                }
+            }
+            let mut delete = delete.clone();
+            let mut revision = object.revision;
+            if !delete.dry_run {
+                let mut marked = pod.clone();
+                eviction::mark(&mut marked, &core.now_text());
+                if marked != pod {
+                    match core.put(&self.served, marked, Expect::Revision(object.revision)).await? {
+                        Ok(object) => revision = object.revision,
+                        Err(_) => continue,
+                    }
+                }
+            }
+            if verdict.this_version && delete.version.is_none() {
+                delete.version = Some(revision.to_string());
+            }
+            match self.delete_one(&namespace, &name, &delete).await {
+                Ok(_) => {}
+                Err(status) if status.code == 409 && verdict.this_version => match &verdict.unhealthy {
+                    Some(budget) => return Err(eviction::too_busy(budget)),
+                    None => continue,
+                },
+                Err(status) => return Err(status),
+            }
+            return Ok(Reply::Other(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})));
+        }
+        Err(self.changed())
+    }
+
+    /// A token for a service account.
+    async fn issue_token(&mut self, body: Bytes) -> Result<Reply, Status> {
+        let options = WriteOptions::parse(&self.query, "CreateOptions")?;
+        let request = self.part_body(&body, &options)?;
+        crate::reviews::token(&self.core, self.scope(), &self.path.name, &request).map(|answer| Reply::Other(201, answer))
+    }
+}
+
+fn delete_options(value: &Value, dry_run: bool) -> DeleteOptions {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    DeleteOptions {
+        grace: value["gracePeriodSeconds"].as_i64(),
+        uid: text(&value["preconditions"]["uid"]),
+        version: text(&value["preconditions"]["resourceVersion"]),
+        propagation: text(&value["propagationPolicy"]),
+        orphan: value["orphanDependents"].as_bool(),
+        dry_run: dry_run || value["dryRun"].as_array().is_some_and(|words| !words.is_empty()),
+    }
+}

@@ -1,0 +1,67 @@
+//! update: another state of an object, or a new object where its kind allows that.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::codec::{self, Expected};
+use crate::field::FieldError;
+use crate::reply::Reply;
+use crate::request::WriteOptions;
+use crate::status::Status;
+use crate::strategy;
+use crate::verbs::Call;
+use crate::verbs::write::Made;
+
+impl Call {
+    pub(super) async fn update(&mut self, body: Bytes) -> Result<Reply, Status> {
+        let options = WriteOptions::parse(&self.query, "UpdateOptions")?;
+        let served = self.served.clone();
+        let decoded = codec::body(&body, self.body_format()?, Expected::from(&*served), options.field_validation)?;
+        self.warnings.extend(decoded.warnings);
+        let mut object = self.with_defaults(decoded.object)?;
+        if crate::value::name(&object).is_empty() {
+            if !self.path.name.is_empty() && object["metadata"]["generateName"].is_null() && served.custom.is_none() {
+                return Err(Status::bad_request("name must be provided"));
+            }
+            object["metadata"]["name"] = self.path.name.clone().into();
+        }
+        self.check_place(&mut object)?;
+        let exists = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_some();
+        if !exists {
+            return self.update_absent(object, &options).await;
+        }
+        let unversioned = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
+        if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
+            let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
+            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+        }
+        if unversioned && served.custom.is_some() {
+            let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
+            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+        }
+        let manager = self.manager(&options.field_manager);
+        let subresource = self.path.subresource.clone();
+        let written = self
+            .change(&options, move |call, old| {
+                let mut new: Value = object.clone();
+                call.own(Some(old), &mut new, &manager, &subresource);
+                Ok(Made::New(new))
+            })
+            .await?;
+        match written {
+            Some(outcome) => Ok(outcome.reply(200)),
+            None => Err(Status::not_found(self.served.name(), &self.path.name)),
+        }
+    }
+
+    async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {
+        let may = self.path.subresource.is_empty() && strategy::allow_create_on_update(self.served.kind()) && self.served.custom.is_none();
+        if !may {
+            return Err(Status::not_found(self.served.name(), &self.path.name));
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        Ok(self.insert(object, options, false).await?.reply(201))
+    }
+}

@@ -1,0 +1,82 @@
+//! `plimsoll apiserver`: the embedded Kubernetes API as a process.
+
+use plimsoll_apiserver::admission::Plugins;
+use plimsoll_apiserver::start::{Options, StartError, start};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::Found;
+use crate::args::ApiserverArgs;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// Serves until a signal ends it.
+pub fn run(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the process cannot start its threads: {error}")))?;
+    runtime.block_on(serve(args, printer))
+}
+
+async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Failure> {
+    let options = Options {
+        data_dir: args.data_dir.clone(),
+        in_memory: args.in_memory,
+        listen: args.listen,
+        housekeeping: args.housekeeping,
+        plugins: Plugins {
+            service_account: args.service_account_admission,
+            taint_nodes_by_condition: args.taint_nodes_by_condition,
+        },
+    };
+    let signals = Signals::new()?;
+    let server = start(&options).await.map_err(|error| failure(&error, args))?;
+    for note in &server.notes {
+        printer.note(&note.to_string());
+    }
+    let address = server.listener.address()?;
+    let kubeconfig = server.kubeconfig.display().to_string();
+    printer.note(&format!("the API answers on https://{address}"));
+    printer.note(&format!("try: kubectl --kubeconfig {kubeconfig} get namespaces"));
+    printer.line(&kubeconfig)?;
+    server.serve(signals.first()).await;
+    Ok(Found::Placeable)
+}
+
+/// The signals that end the process: the first one in good order, the second at once.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("signals cannot be received: {error}")));
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    async fn first(mut self) {
+        self.any().await;
+        tokio::spawn(async move {
+            self.any().await;
+            std::process::exit(1);
+        });
+    }
+}
+
+fn failure(error: &StartError, args: &ApiserverArgs) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        StartError::Io { error, .. } if error.kind() == std::io::ErrorKind::AddrInUse => {
+            failure.help(format!("{} is taken; stop who has it, or take another with --listen 127.0.0.1:0", args.listen))
+        }
+        _ => failure,
+    }
+}
