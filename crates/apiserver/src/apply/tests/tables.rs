@@ -90,7 +90,6 @@ fn reset_fields() {
     let cases = [
         (reset(pod, ""), vec![".metadata.ownerReferences", ".metadata.labels.a", ".spec", ".spec.x"]),
         (reset(pod, "status"), vec![".status", ".metadata.labels.a", ".status.certificate", ".status.conditions"]),
-        (reset(pod, "resize"), vec![".spec"]),
         (
             reset(signing, "approval"),
             vec![".status", ".metadata.ownerReferences", ".metadata.labels.a", ".status.conditions"],
@@ -113,14 +112,6 @@ fn reset_fields() {
     let mut set = decoded(&all);
     reset(Kind::new("", "v1", "ConfigMap"), "").apply(&mut set);
     assert_eq!(set, decoded(&all));
-
-    let containers = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:image": {}, "f:resources": {".": {}, "f:limits": {}}}}}});
-    let mut set = decoded(&containers);
-    reset(pod, "resize").apply(&mut set);
-    assert_eq!(
-        set.encode(),
-        json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:resources": {".": {}, "f:limits": {}}}}}})
-    );
 }
 
 /// A custom resource: any JSON, a struct that keeps unknown fields, a set, a list by key, and a map that is one value.
