@@ -18,7 +18,12 @@ fn replay(data: &str) -> Vec<String> {
             (Some(old), subresource) => update_subresource(kind, subresource, &case["new"], old),
         };
         let shown = |cause: &Value| {
-            format!("{} {}: {}", cause["reason"].as_str().unwrap(), cause["field"].as_str().unwrap(), cause["message"].as_str().unwrap())
+            format!(
+                "{} {}: {}",
+                cause["reason"].as_str().unwrap(),
+                cause["field"].as_str().unwrap(),
+                cause["message"].as_str().unwrap()
+            )
         };
         let expected: Vec<String> = case["causes"].as_array().unwrap().iter().map(shown).collect();
         let got: Vec<String> =
