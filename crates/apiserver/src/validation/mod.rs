@@ -40,31 +40,53 @@ use path::{Path, get};
 
 /// What is wrong with a new object.
 pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
-    let found = workloads::create(kind, new).or_else(|| cluster::create(kind, new)).unwrap_or_default();
+    let found = match workloads::create(kind, new) {
+        Some(found) => once(found),
+        None => match cluster::create(kind, new) {
+            Some(found) => return found,
+            None => Vec::new(),
+        },
+    };
     // What all kinds have in common is only looked at where nothing more exact was found. Requests that are no objects have none of it.
     if !found.is_empty() || matches!(kind.kind, "Binding" | "Eviction") {
-        return once(found);
+        return found;
     }
     meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_path_segment, &Path::new("metadata"))
 }
 
 /// What is wrong with an object that replaces another.
 pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut found = common(kind, new, old);
-    found.extend(workloads::update(kind, new, old).or_else(|| cluster::update(kind, new, old)).unwrap_or_default());
-    once(found)
+    with_common(kind, new, old, workloads::update(kind, new, old), || cluster::update(kind, new, old))
 }
 
 /// What is wrong with an object written through a subresource.
 pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-    let more = workloads::subresource(kind, subresource, new, old);
-    let more = more.or_else(|| cluster::update_subresource(kind, subresource, new, old)).unwrap_or_default();
-    if subresource == "binding" {
-        return more;
+    let found = workloads::subresource(kind, subresource, new, old);
+    match found {
+        // A binding is no pod; it has nothing in common with one.
+        Some(found) if subresource == "binding" => found,
+        found => with_common(kind, new, old, found, || cluster::update_subresource(kind, subresource, new, old)),
     }
-    let mut found = common(kind, new, old);
-    found.extend(more);
-    once(found)
+}
+
+/// What was found for a workload behind what all kinds have in common; what `else_found` says of other kinds has that in it already.
+fn with_common(
+    kind: Kind<'_>,
+    new: &Value,
+    old: &Value,
+    found: Option<Vec<FieldError>>,
+    else_found: impl FnOnce() -> Option<Vec<FieldError>>,
+) -> Vec<FieldError> {
+    let more = match found {
+        Some(found) => found,
+        None => match else_found() {
+            Some(found) => return found,
+            None => Vec::new(),
+        },
+    };
+    let mut out = common(kind, new, old);
+    out.extend(more);
+    once(out)
 }
 
 /// What all kinds have in common.
