@@ -2,7 +2,8 @@
 //!
 //! - [`create`]: a new object (canonical and with its defaults; name generation has been done);
 //! - [`update`]: an object that replaces another;
-//! - [`update_subresource`]: the same through a subresource (`status`, `scale` is not here, `binding`, `ephemeralcontainers`, `resize`, …).
+//! - [`update_subresource`]: the same through a subresource (`status`, `ephemeralcontainers`, `resize`, …; for `binding` and `scale` the new
+//!   object is the Binding or Scale itself, and the real server answers a wrong binding with a plain 500 that holds the sentences).
 //!
 //! All give upstream's errors in upstream's order; an empty list accepts. What they build on:
 //! - [`path::Path`] (`Path::new("spec").child("ports").index(0)`, `.key("k")`), and readers of canonical objects (`path::text`, …);
@@ -63,8 +64,8 @@ pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
 pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
     let found = workloads::subresource(kind, subresource, new, old);
     match found {
-        // A binding is no pod; it has nothing in common with one.
-        Some(found) if subresource == "binding" => found,
+        // A binding is no pod and a scale no workload: they have nothing in common with them.
+        Some(found) if matches!(subresource, "binding" | "scale") => found,
         found => with_common(kind, new, old, found, || cluster::update_subresource(kind, subresource, new, old)),
     }
 }
