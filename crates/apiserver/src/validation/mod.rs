@@ -52,7 +52,7 @@ pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
     if !found.is_empty() || matches!(kind.kind, "Binding" | "Eviction") {
         return found;
     }
-    meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_path_segment, &Path::new("metadata"))
+    meta::object_meta(get(new, "metadata"), namespaced(kind, new), names::name_is_path_segment, &Path::new("metadata"))
 }
 
 /// What is wrong with an object that replaces another.
@@ -93,7 +93,7 @@ fn with_common(
 /// What all kinds have in common.
 fn common(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
     let (now, before, path) = (get(new, "metadata"), get(old, "metadata"), Path::new("metadata"));
-    let mut out = meta::object_meta(now, namespaced(kind), names::name_is_path_segment, &path);
+    let mut out = meta::object_meta(now, namespaced(kind, new), names::name_is_path_segment, &path);
     out.extend(meta::object_meta_update(now, before, &path));
     out
 }
@@ -109,11 +109,15 @@ fn once(errors: Vec<FieldError>) -> Vec<FieldError> {
     out
 }
 
-/// Whether objects of the kind live in namespaces, as the table of kinds has it.
-pub fn namespaced(kind: Kind<'_>) -> bool {
+/// Whether objects of the kind live in namespaces, as the table of kinds has it. Of kinds that are not in it (custom ones), the object
+/// itself is believed.
+pub fn namespaced(kind: Kind<'_>, object: &Value) -> bool {
     let table = Table::builtin();
     let group = table.groups().iter().find(|group| group.group == kind.group && group.version == kind.version);
     let resource =
         group.and_then(|group| group.resources.iter().find(|resource| resource.response_kind.kind == kind.kind));
-    resource.is_none_or(|resource| resource.scope == Scope::Namespaced)
+    match resource {
+        Some(resource) => resource.scope == Scope::Namespaced,
+        None => !path::text(get(object, "metadata"), "namespace").is_empty(),
+    }
 }
