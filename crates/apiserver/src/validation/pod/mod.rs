@@ -122,7 +122,6 @@ pub fn create(pod: &Value) -> Vec<FieldError> {
     }
     annotations::seccomp_fields(&mut out, get(pod, "metadata"), spec, &path);
     annotations::app_armor_fields(&mut out, get(pod, "metadata"), spec, &path);
-    eviction_responders(&mut out, spec, &path);
     out.into_errors()
 }
 
@@ -202,15 +201,6 @@ fn metadata_and_spec(out: &mut Found, pod: &Value, options: &Options) {
         for (i, container) in list(spec, kind).iter().enumerate() {
             containers::image_without_blanks(out, container, &path.child(kind).index(i));
         }
-    }
-}
-
-/// Who is asked before an eviction. These rules are upstream's generated ones, so they come last.
-fn eviction_responders(out: &mut Found, spec: &Value, path: &Path) {
-    let path = path.child("evictionResponders");
-    let all = list(spec, "evictionResponders");
-    if all.len() > 10 {
-        out.too_many(&path, all.len(), 10);
     }
 }
 

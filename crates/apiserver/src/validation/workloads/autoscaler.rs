@@ -1,6 +1,6 @@
 //! Autoscalers of the number of pods.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::metadata;
 use crate::field::FieldError;
@@ -11,7 +11,7 @@ use crate::validation::resources;
 
 const METRICS: &[&str] = &["ContainerResource", "External", "Object", "Pods", "Resource"];
 
-/// An autoscaler (in the shape of autoscaling/v2).
+/// An autoscaler (in the shape of autoscaling/v2 or v1).
 pub fn check(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut found = Found::new();
     let out = &mut found;
@@ -92,8 +92,19 @@ fn reference(out: &mut Found, reference: &Value, empty_group: bool, lenient: boo
     }
 }
 
+/// The metrics; what autoscaling/v1 has for the processor is the first of them.
+fn all_metrics(spec: &Value) -> Vec<Value> {
+    let percent = get(spec, "targetCPUUtilizationPercentage");
+    let processor = json!({
+        "type": "Resource",
+        "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": percent } },
+    });
+    let first = if percent.is_null() { None } else { Some(processor) };
+    first.into_iter().chain(list(spec, "metrics").iter().cloned()).collect()
+}
+
 fn metrics(out: &mut Found, spec: &Value, old: Option<&Value>, path: &Path) {
-    let all = list(spec, "metrics");
+    let all = all_metrics(spec);
     let lenient = old.is_some_and(|old| {
         let before = list(get(old, "spec"), "metrics").iter().filter(|metric| has(metric, "object"));
         before.into_iter().any(|metric| !reference_is_sound(get(get(metric, "object"), "describedObject")))

@@ -72,6 +72,9 @@ pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Option<Vec<FieldError
 
 /// What is wrong with an object written through a subresource.
 pub fn subresource(kind: Kind<'_>, name: &str, new: &Value, old: &Value) -> Option<Vec<FieldError>> {
+    if name == "scale" {
+        return Some(scale(new));
+    }
     if (kind.group, kind.kind) == ("", "Pod") {
         return pod::subresource(name, new, old);
     }
@@ -89,6 +92,14 @@ pub fn subresource(kind: Kind<'_>, name: &str, new: &Value, old: &Value) -> Opti
         ("policy", "PodDisruptionBudget") => budget::status(new),
         _ => return None,
     })
+}
+
+/// A scale: of its metadata, only who manages which fields is looked at.
+fn scale(scale: &Value) -> Vec<FieldError> {
+    let mut out = Found::new();
+    out.extend(meta::managed_fields(get(scale, "metadata"), &Path::new("metadata").child("managedFields")));
+    out.non_negative(&Path::new("spec").child("replicas"), number(get(scale, "spec"), "replicas"));
+    out.into_errors()
 }
 
 /// The metadata of a namespaced kind, new or changed.
