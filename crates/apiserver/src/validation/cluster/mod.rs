@@ -140,8 +140,7 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
                 .with(&[("status", flows::update_status)])
         }
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
-            cluster(flows::create_level, |found, new, old| flows::update_level(found, new, old))
-                .with(&[("status", flows::update_status)])
+            cluster(flows::create_level, flows::update_level).with(&[("status", flows::update_status)])
         }
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
             cluster(webhooks::create_validating, webhooks::update_validating)

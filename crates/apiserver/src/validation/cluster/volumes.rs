@@ -227,10 +227,11 @@ pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
 
     let (before, mut after) = (get(old, "spec"), get(new, "spec").clone());
     // The secret for growing may come later: it was added after there were volumes.
-    if has(before, "csi") && at(before, &["csi", "controllerExpandSecretRef"]).is_null() {
-        if let Some(csi) = after.pointer_mut("/csi").and_then(Value::as_object_mut) {
-            csi.remove("controllerExpandSecretRef");
-        }
+    if has(before, "csi")
+        && at(before, &["csi", "controllerExpandSecretRef"]).is_null()
+        && let Some(csi) = after.pointer_mut("/csi").and_then(Value::as_object_mut)
+    {
+        csi.remove("controllerExpandSecretRef");
     }
     if SOURCES.iter().any(|source| !same(get(&after, source.name), get(before, source.name))) {
         let diff = gojson::diff(Type::Struct(PERSISTENT_VOLUME_SOURCE), before, &after);
