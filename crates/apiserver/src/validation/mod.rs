@@ -13,12 +13,23 @@
 //!   `immutable(&new, &old, &Path)`, `non_negative(Option<i64>, &Path)`, `too_long(&Path, max)`;
 //! - [`shown`]: values that a sentence shows as Go's JSON.
 
+pub mod claim;
 pub mod cluster;
+pub mod diff;
+pub mod found;
+pub mod internal;
 pub mod ip;
 pub mod meta;
 pub mod names;
 pub mod path;
+pub mod pod;
+pub mod resources;
+pub mod selectors;
 pub mod shown;
+pub mod workloads;
+
+#[cfg(test)]
+mod tests;
 
 use plimsoll_schema::{Scope, Table};
 use serde_json::Value;
@@ -29,26 +40,50 @@ use path::{Path, get};
 
 /// What is wrong with a new object.
 pub fn create(kind: Kind<'_>, new: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::create(kind, new) {
-        return found;
+    let found = workloads::create(kind, new).or_else(|| cluster::create(kind, new)).unwrap_or_default();
+    // What all kinds have in common is only looked at where nothing more exact was found. Requests that are no objects have none of it.
+    if !found.is_empty() || matches!(kind.kind, "Binding" | "Eviction") {
+        return once(found);
     }
-    meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_dns_subdomain, &Path::new("metadata"))
+    meta::object_meta(get(new, "metadata"), namespaced(kind), names::name_is_path_segment, &Path::new("metadata"))
 }
 
 /// What is wrong with an object that replaces another.
 pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::update(kind, new, old) {
-        return found;
-    }
-    meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
+    let mut found = common(kind, new, old);
+    found.extend(workloads::update(kind, new, old).or_else(|| cluster::update(kind, new, old)).unwrap_or_default());
+    once(found)
 }
 
 /// What is wrong with an object written through a subresource.
 pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-    if let Some(found) = cluster::update_subresource(kind, subresource, new, old) {
-        return found;
+    let more = workloads::subresource(kind, subresource, new, old);
+    let more = more.or_else(|| cluster::update_subresource(kind, subresource, new, old)).unwrap_or_default();
+    if subresource == "binding" {
+        return more;
     }
-    meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata"))
+    let mut found = common(kind, new, old);
+    found.extend(more);
+    once(found)
+}
+
+/// What all kinds have in common.
+fn common(kind: Kind<'_>, new: &Value, old: &Value) -> Vec<FieldError> {
+    let (now, before, path) = (get(new, "metadata"), get(old, "metadata"), Path::new("metadata"));
+    let mut out = meta::object_meta(now, namespaced(kind), names::name_is_path_segment, &path);
+    out.extend(meta::object_meta_update(now, before, &path));
+    out
+}
+
+/// Each error once: rules that overlap find the same.
+fn once(errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut out: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !out.contains(&error) {
+            out.push(error);
+        }
+    }
+    out
 }
 
 /// Whether objects of the kind live in namespaces, as the table of kinds has it.
