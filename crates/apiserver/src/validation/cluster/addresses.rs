@@ -1,5 +1,6 @@
 //! Endpoints and EndpointSlice.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::Value;
@@ -232,12 +233,13 @@ fn slice_ports(found: &mut Found, ports: &[Value]) {
         found.too_many(&path, ports.len(), PORTS_MAX);
         return;
     }
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (i, port) in ports.iter().enumerate() {
         let (name, path) = (text(port, "name"), path.index(i));
         if !name.is_empty() {
             found.label(&path.child("name"), name);
         }
-        if ports.iter().take(i).any(|other| text(other, "name") == name) {
+        if !seen.insert(name) {
             found.duplicate(path.child("name"), name);
         }
         match get(port, "protocol").as_str() {

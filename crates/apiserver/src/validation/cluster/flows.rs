@@ -204,37 +204,59 @@ fn level(found: &mut Found, new: &Value, declarative: bool) {
         found.invalid(path.child("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'");
     }
     if declarative {
-        // What belongs to another type, whatever this one is.
-        for name in ["exempt", "limited"] {
-            if has(spec, name) && !kind.eq_ignore_ascii_case(name) {
-                found.late(FieldError::forbidden(path.child(name), ""));
-            }
-        }
+        declared(found, spec, &path);
     }
-    let mut say = |error: FieldError| if declarative { found.late(error) } else { found.push(error) };
+    let limited_path = path.child("limited");
     match kind {
         "Exempt" => {
             if has(spec, "limited") && !declarative {
-                say(FieldError::forbidden(path.child("limited"), "must be nil if the type is not Limited"));
+                found.forbidden(limited_path, "must be nil if the type is not Limited");
             }
-            let (exempt, path) = (get(spec, "exempt"), path.child("exempt"));
-            shares(found, exempt, &path);
+            shares(found, get(spec, "exempt"), &path.child("exempt"));
         }
         "Limited" => {
             if has(spec, "exempt") && !declarative {
-                say(FieldError::forbidden(path.child("exempt"), "must be nil if the type is Limited"));
+                found.forbidden(path.child("exempt"), "must be nil if the type is Limited");
             }
             if has(spec, "limited") {
-                limited(found, get(spec, "limited"), declarative, &path.child("limited"));
-            } else {
-                let said = if declarative { "" } else { "must not be empty when type is Limited" };
-                say(FieldError::required(path.child("limited"), said));
+                limited(found, get(spec, "limited"), declarative, &limited_path);
+            } else if !declarative {
+                found.required(limited_path, "must not be empty when type is Limited");
             }
         }
-        "" => say(FieldError::required(path.child("type"), "")),
+        "" if declarative => {}
+        "" => found.required(path.child("type"), ""),
         other => found.unsupported(&path.child("type"), other, &["Exempt", "Limited"]),
     }
     conditions(found, new);
+}
+
+/// The declarative rules: each type has its own struct and no other, whatever else is wrong.
+fn declared(found: &mut Found, spec: &Value, path: &Path) {
+    let kind = text(spec, "type");
+    for name in ["exempt", "limited"] {
+        if has(spec, name) && !kind.eq_ignore_ascii_case(name) {
+            found.late(FieldError::forbidden(path.child(name), ""));
+        }
+    }
+    if kind == "Limited" && !has(spec, "limited") {
+        found.late(FieldError::required(path.child("limited"), ""));
+    }
+    if kind.is_empty() {
+        found.late(FieldError::required(path.child("type"), ""));
+    }
+    if !has(spec, "limited") {
+        return;
+    }
+    let (response, path) = (get(get(spec, "limited"), "limitResponse"), path.child("limited").child("limitResponse"));
+    match (text(response, "type"), has(response, "queuing")) {
+        ("Queue", false) => found.late(FieldError::required(path.child("queuing"), "")),
+        ("Queue", true) | (_, false) => {}
+        (_, true) => found.late(FieldError::forbidden(path.child("queuing"), "")),
+    }
+    if text(response, "type").is_empty() {
+        found.late(FieldError::required(path.child("type"), ""));
+    }
 }
 
 fn shares(found: &mut Found, level: &Value, path: &Path) {
@@ -264,27 +286,18 @@ fn limited(found: &mut Found, level: &Value, declarative: bool, path: &Path) {
 
 fn response(found: &mut Found, response: &Value, declarative: bool, path: &Path) {
     let queuing = get(response, "queuing");
-    if declarative && !queuing.is_null() && text(response, "type") != "Queue" {
-        found.late(FieldError::forbidden(path.child("queuing"), ""));
-    }
-    let mut say = |error: FieldError| if declarative { found.late(error) } else { found.push(error) };
-    match text(response, "type") {
-        "Reject" => {
-            if !queuing.is_null() && !declarative {
-                let said = "must be nil if limited.limitResponse.type is not Limited";
-                say(FieldError::forbidden(path.child("queuing"), said));
-            }
+    match (text(response, "type"), queuing.is_null()) {
+        ("Queue", false) => queues(found, queuing, &path.child("queuing")),
+        ("Reject", true) => {}
+        ("Reject" | "Queue" | "", _) if declarative => {}
+        ("Reject", false) => {
+            found.forbidden(path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited");
         }
-        "Queue" => {
-            if queuing.is_null() {
-                let said = if declarative { "" } else { "must not be empty if limited.limitResponse.type is Limited" };
-                say(FieldError::required(path.child("queuing"), said));
-            } else {
-                queues(found, queuing, &path.child("queuing"));
-            }
+        ("Queue", true) => {
+            found.required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited");
         }
-        "" => say(FieldError::required(path.child("type"), "")),
-        other => found.unsupported(&path.child("type"), other, &["Queue", "Reject"]),
+        ("", _) => found.required(path.child("type"), ""),
+        (other, _) => found.unsupported(&path.child("type"), other, &["Queue", "Reject"]),
     }
 }
 

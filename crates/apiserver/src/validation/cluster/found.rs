@@ -1,5 +1,7 @@
 //! The errors found so far, in upstream's order.
 
+use std::collections::BTreeSet;
+
 use plimsoll_engine::quantity::Quantity;
 use serde_json::Value;
 
@@ -24,12 +26,9 @@ impl Found {
 
     /// All of them. Upstream says the same thing once, but does not look for it among what its declarative rules say.
     pub fn finish(self) -> Vec<FieldError> {
+        let mut said: BTreeSet<String> = BTreeSet::new();
         let mut out: Vec<FieldError> = Vec::with_capacity(self.list.len() + self.late.len());
-        for error in self.list {
-            if !out.contains(&error) {
-                out.push(error);
-            }
-        }
+        out.extend(self.list.into_iter().filter(|error| said.insert(error.to_string())));
         out.extend(self.late);
         out
     }

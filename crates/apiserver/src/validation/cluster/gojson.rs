@@ -56,9 +56,7 @@ pub(super) fn pretty(ty: Type, value: &Value) -> String {
 
 /// The unified difference of two values, three lines of context, as upstream's refusals carry it.
 pub(super) fn diff(ty: Type, old: &Value, new: &Value) -> String {
-    let (a, b) = (pretty(ty, old), pretty(ty, new));
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
-    super::unified::diff(&a, &b)
+    crate::validation::diff::unified(&pretty(ty, old), &pretty(ty, new))
 }
 
 fn print(out: &mut String, ty: Type, value: &Value, indent: Option<usize>) {

@@ -26,12 +26,10 @@ mod policies;
 mod rbac;
 mod resources;
 mod runtimes;
-mod select;
 mod service_cidrs;
 mod service_ips;
 mod services;
 mod storage;
-mod unified;
 mod volume_sources;
 mod volumes;
 mod webhooks;
@@ -140,8 +138,7 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
                 .with(&[("status", flows::update_status)])
         }
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
-            cluster(flows::create_level, |found, new, old| flows::update_level(found, new, old))
-                .with(&[("status", flows::update_status)])
+            cluster(flows::create_level, flows::update_level).with(&[("status", flows::update_status)])
         }
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
             cluster(webhooks::create_validating, webhooks::update_validating)
@@ -163,10 +160,22 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
     })
 }
 
+/// What upstream finds before its validation proper: if there is something, the answer is that alone.
+fn first(kind: Kind<'_>, new: &Value, old: Option<&Value>) -> Found {
+    let mut found = Found::default();
+    if (kind.group, kind.kind) == ("", "Service") {
+        services::first(&mut found, new, old);
+    }
+    found
+}
+
 /// What is wrong with a new object; nothing said about kinds that are not known here.
 pub fn create(kind: Kind<'_>, new: &Value) -> Option<Vec<FieldError>> {
     let rules = rules(kind)?;
-    let mut found = Found::default();
+    let mut found = first(kind, new, None);
+    if !found.is_empty() {
+        return Some(rules.finish(found));
+    }
     (rules.create)(&mut found, new);
     if found.is_empty() {
         found.plain_metadata(new, rules.namespaced, name_is_path_segment);
@@ -177,6 +186,10 @@ pub fn create(kind: Kind<'_>, new: &Value) -> Option<Vec<FieldError>> {
 /// What is wrong with an object that replaces another.
 pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Option<Vec<FieldError>> {
     let rules = rules(kind)?;
+    let found = first(kind, new, Some(old));
+    if !found.is_empty() {
+        return Some(rules.finish(found));
+    }
     Some(replaced(&rules, Some(rules.update), new, old))
 }
 

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::found::Found;
 use super::gojson::Type;
 use super::gotypes::ROLE_REF;
-use super::select::label_selector;
 use crate::field::FieldError;
 use crate::validation::names::{self, name_is_path_segment};
 use crate::validation::path::{Path, get, has, list, same, text};
+use crate::validation::selectors::label_selector;
 use crate::validation::shown::{self, go_json};
 
 const GROUP: &str = "rbac.authorization.k8s.io";

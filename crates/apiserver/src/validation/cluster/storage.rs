@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::found::{Found, IMMUTABLE};
-use super::select as selectors;
 use super::volumes::{self, Use};
 use crate::field::{FieldError, Wrong};
 use crate::validation::meta;
 use crate::validation::names::{self, name_is_dns_subdomain, range_error};
 use crate::validation::path::{Path, at, entries, get, has, list, number, same, str_value, text, texts};
+use crate::validation::selectors;
 
 /// The most parameters of a class.
 const PARAMETERS_MAX: usize = 512;

@@ -93,16 +93,12 @@ pub(super) fn check(found: &mut Found, source: &Source, value: &Value, volume: &
         "cinder" => secret_with_namespace(found, get(value, "secretRef"), path),
         "fc" => fibre_channel(found, value, path),
         "flexVolume" => flex(found, value, path),
-        "azureFile" => {
-            if get(value, "secretNamespace").as_str() == Some("") {
-                found.required(path.child("secretNamespace"), "");
-            }
+        "azureFile" if get(value, "secretNamespace").as_str() == Some("") => {
+            found.required(path.child("secretNamespace"), "");
         }
         "azureDisk" => azure_disk(found, value, path),
-        "local" => {
-            if found.need(value, "path", path) {
-                no_backsteps(found, text(value, "path"), &path.child("path"));
-            }
+        "local" if found.need(value, "path", path) => {
+            no_backsteps(found, text(value, "path"), &path.child("path"));
         }
         "storageos" => storage_os(found, value, path),
         "csi" => csi(found, value, path),

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::found::Found;
-use super::select::label_selector;
 use crate::validation::names::{self, name_is_dns_subdomain};
 use crate::validation::path::{Path, get, has, list, number, text, texts};
+use crate::validation::selectors::label_selector;
 use crate::validation::shown::{self, go_json};
 
 /// A new validating configuration.
