@@ -1,11 +1,12 @@
 //! The served resources: those of the built-in table, and those that CustomResourceDefinitions add.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::collections::Map;
 use plimsoll_schema::{GroupVersion, Resource, Schema, Scope, Subresource, Table, Type};
 
 use crate::custom::CustomResource;
+use crate::discovery::Documents;
 use crate::kind::Kind;
 use crate::status::GroupResource;
 use crate::store::ResourceKey;
@@ -145,6 +146,8 @@ pub struct Registry {
     /// The versions of what is stored under one key.
     versions: Map<ResourceKey, Vec<Arc<Served>>>,
     groups: Vec<GroupVersion>,
+    /// Made when they are first asked for.
+    documents: OnceLock<Documents>,
 }
 
 impl Registry {
@@ -208,6 +211,11 @@ impl Registry {
         let mut all: Vec<_> = self.served.values().filter(|s| s.stored_as.is_none() && s.allows("list")).cloned().collect();
         all.sort_by(|a, b| a.key.cmp(&b.key));
         all
+    }
+
+    /// The OpenAPI documents of all that is served.
+    pub(crate) fn documents(&self) -> &Documents {
+        self.documents.get_or_init(|| Documents::new(self))
     }
 
     /// Groups and versions in the order in which discovery lists them.

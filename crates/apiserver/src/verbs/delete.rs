@@ -48,7 +48,7 @@ pub struct DeleteOptions {
 }
 
 /// The kinds whose deletion answers with the object; the others answer with a Status.
-const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
+pub(crate) const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
     ("", "Pod"),
     ("", "PodTemplate"),
     ("", "Namespace"),
