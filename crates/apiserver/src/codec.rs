@@ -86,10 +86,19 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
         }
     }
     let mut report = Report::default();
-    let object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    let disowned = disowns(&value);
+    let mut object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
     report.problems.append(problems);
     *problems = report.problems;
     Ok(object)
+}
+
+/// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
+fn disowns(value: &Value) -> bool {
+    value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
@@ -152,7 +161,12 @@ fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> 
 
 /// An object's canonical form again, after defaults or a patch; what is unknown is dropped in silence.
 pub fn recanonical(served: &Served, object: Value) -> Result<Value, Status> {
-    decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))
+    let disowned = disowns(&object);
+    let mut object = decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(object)
 }
 
 /// An object ready to be stored: encoded, but for the revision that it will get.

@@ -45,8 +45,9 @@ impl Call {
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
         Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
-            Some(custom) => matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field),
-            None => strategy::is_selectable(self.served.kind(), field),
+            Some(custom) if matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field) => Ok(field.to_owned()),
+            Some(_) => Err(format!("field label not supported: {field}")),
+            None => strategy::field_label(self.served.kind(), field).map(str::to_owned),
         })
     }
 

@@ -39,7 +39,7 @@ impl Call {
         let mut filter = self.filter(&options)?;
         if self.path.watch && !self.path.name.is_empty() {
             let selector = format!("metadata.name={}", self.path.name);
-            filter = Filter::parse(&options.label_selector, &selector, |_| true)?;
+            filter = Filter::parse(&options.label_selector, &selector, |field| Ok(field.to_owned()))?;
         }
         check(&options, true)?;
         let version = options.version()?;

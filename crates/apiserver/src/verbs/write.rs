@@ -73,7 +73,7 @@ impl Call {
     }
 
     /// Writes down who owns which fields.
-    pub(super) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
+    pub(crate) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
         let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
@@ -179,7 +179,8 @@ impl Call {
                 custom.validate_create(&new)
             }
             None => {
-                self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                let warnings = self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                self.warn(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_create(kind, &new);
@@ -208,7 +209,9 @@ impl Call {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(Status::invalid(&self.served.group, &self.served.kind, name(object), errors))
+        // Upstream's events of the newer group are core events inside, and refused as such.
+        let group = if self.served.group == "events.k8s.io" { "" } else { &self.served.group };
+        Err(Status::invalid(group, &self.served.kind, name(object), errors))
     }
 
     /// The object's namespace and name must be those of the path.
@@ -306,7 +309,7 @@ impl Call {
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
+                crate::allocate::on_update(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);
