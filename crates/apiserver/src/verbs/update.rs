@@ -44,6 +44,7 @@ impl Call {
         let written = self
             .change(&options, move |call, old| {
                 let mut new: Value = object.clone();
+                call.same_uid(&new, old)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
                 Ok(Made::New(new))
             })
@@ -52,6 +53,17 @@ impl Call {
             Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
+    }
+
+    /// An update that names an object's uid is meant for that object alone; a patch cannot mean another one, and may not change it.
+    fn same_uid(&self, new: &Value, old: &Value) -> Result<(), Status> {
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let (wanted, found) = (uid(new), uid(old));
+        if wanted.is_empty() || wanted == found {
+            return Ok(());
+        }
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        Err(Status::conflict(self.served.name(), &self.path.name, &why))
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {

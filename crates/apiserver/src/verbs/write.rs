@@ -294,11 +294,6 @@ impl Call {
         let kind = served.kind();
         let subresource = self.path.subresource.clone();
         self.check_place(&mut new)?;
-        let (wanted, found) = (text(&new, "uid"), text(old, "uid"));
-        if !wanted.is_empty() && wanted != found {
-            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-            return Err(Status::conflict(self.served.name(), &self.path.name, &why));
-        }
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
         admission::mutate(&request, &mut new, &*self.core)?;
         keep_metadata(&mut new, old);
@@ -309,7 +304,7 @@ impl Call {
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new)?;
+                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);
@@ -328,9 +323,6 @@ impl Call {
     }
 }
 
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
-}
 
 /// What a client cannot change in the metadata, whatever it sends.
 fn keep_metadata(new: &mut Value, old: &Value) {
