@@ -7,6 +7,9 @@ use crate::registry::Served;
 
 /// From the stored version to the one that `served` speaks.
 pub fn from_stored(served: &Served, object: &mut Value) {
+    if let Some(custom) = &served.custom {
+        custom.read(object);
+    }
     if served.stored_as.is_none() {
         return;
     }
@@ -21,6 +24,9 @@ pub fn from_stored(served: &Served, object: &mut Value) {
 /// From the version that `served` speaks to the stored one.
 pub fn to_stored(served: &Served, object: &mut Value) {
     let Some(stored) = &served.stored_as else { return };
+    if let Some(custom) = &served.custom {
+        custom.store(object);
+    }
     match (served.group.as_str(), served.kind.as_str()) {
         ("events.k8s.io", "Event") => rename(object, true),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler_to_v2(object),
