@@ -78,7 +78,7 @@ impl Api<'_> {
                 // It may be gone already.
                 let _ = self.delete(&path, json!({"gracePeriodSeconds": 0})).await;
             } else if text("/status/phase") == "Pending" {
-                let done = text("/metadata/labels/job-name") != "";
+                let done = !text("/metadata/labels/job-name").is_empty();
                 let (phase, ready) = if done { ("Succeeded", "False") } else { ("Running", "True") };
                 let condition = |kind: &str| json!({"type": kind, "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"});
                 let status = json!({"status": {"phase": phase, "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}],

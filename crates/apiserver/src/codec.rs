@@ -5,6 +5,7 @@ use plimsoll_schema::decode::{self, Report};
 use plimsoll_schema::{Schema, Type, protobuf};
 use serde_json::Value;
 
+use crate::custom::CustomResource;
 use crate::registry::Served;
 use crate::request::Format;
 use crate::request::options::FieldValidation;
@@ -31,11 +32,13 @@ pub struct Expected<'a> {
     pub kind: &'a str,
     /// Its type.
     pub schema: Schema<'a>,
+    /// What it is as a custom resource, if it is one.
+    pub custom: Option<&'a CustomResource>,
 }
 
 impl<'a> From<&'a Served> for Expected<'a> {
     fn from(served: &'a Served) -> Self {
-        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema() }
+        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema(), custom: served.custom.as_deref() }
     }
 }
 
@@ -56,12 +59,33 @@ pub fn body(
         Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
         Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
     };
+    if expected.custom.is_some() {
+        if !value.is_object() {
+            let found = match value {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Number(_) => "number",
+                Value::Bool(_) => "bool",
+                _ => "null",
+            };
+            let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+            let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
+            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+        }
+        if value["kind"].as_str().unwrap_or_default().is_empty() {
+            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+        }
+    }
     let object = typed(value, expected, &mut problems)?;
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
 }
 
 /// A parsed object of the expected kind, in canonical form.
 pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String>) -> Result<Value, Status> {
+    if let Some(custom) = expected.custom {
+        return custom.decode(value, problems);
+    }
     let cannot = |why: String| {
         let (kind, version) = (expected.kind, expected.version);
         Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
@@ -140,8 +164,14 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
-        1..=30 => String::from_utf8_lossy(bytes).into_owned(),
-        _ => format!("{} ...", String::from_utf8_lossy(&bytes[..30])),
+        length => {
+            let (shown, more) = if length > 30 { (&bytes[..30], " ...") } else { (bytes, "") };
+            let text = match shown.first() {
+                Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+                _ => shown.iter().map(|b| format!("{b:02x}")).collect(),
+            };
+            text + more
+        }
     }
 }
 
