@@ -200,7 +200,7 @@ pub fn describe(served: &Served, value: &Value) -> Meta {
     let fields = fields
         .iter()
         .filter(|(name, _)| !name.starts_with("metadata."))
-        .map(|(name, value)| (name.as_ref(), value.as_str()))
+        .map(|(name, value)| (*name, value.as_str()))
         .chain(custom.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     Meta::new(metadata["uid"].as_str().unwrap_or_default(), labels, fields)
 }
