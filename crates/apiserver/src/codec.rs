@@ -136,13 +136,15 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
     }
 }
 
-/// The beginning of a body that could not be read, as upstream shows it.
+/// The beginning of a body that could not be read, as upstream shows it: what does not look like JSON as numbers.
 fn excerpt(bytes: &[u8]) -> String {
-    match bytes.len() {
-        0 => "<empty>".into(),
-        1..=30 => String::from_utf8_lossy(bytes).into_owned(),
-        _ => format!("{} ...", String::from_utf8_lossy(&bytes[..30])),
-    }
+    let (start, rest) = bytes.split_at(bytes.len().min(30));
+    let text = match start.first() {
+        None => return "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if rest.is_empty() { text } else { format!("{text} ...") }
 }
 
 /// YAML as JSON.
