@@ -158,7 +158,7 @@ where
         Reply::Other(code, value) => reply::encoded(code, &value, accept),
         Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
         Reply::Stored(code, object) => {
-            let plain = accept == Accept::default() && served.stored_as.is_none();
+            let plain = accept == Accept::default() && served.shown_as_stored();
             if plain {
                 reply::response(code, "application/json", Body::full(object.bytes.clone()))
             } else {
@@ -167,6 +167,8 @@ where
             }
         }
     };
+    let deprecation = served.custom.as_ref().and_then(|custom| custom.deprecation.clone());
+    reply::warn(&mut response, deprecation.as_slice());
     reply::warn(&mut response, &call.warnings);
     Ok(response)
 }

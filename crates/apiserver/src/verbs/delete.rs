@@ -111,7 +111,7 @@ impl DeleteOptions {
         // Clients send it as a core object, as one of the meta group, or of the group that they delete in.
         let value = match call.body_format()? {
             crate::request::Format::Protobuf => {
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 codec::body(body, crate::request::Format::Protobuf, expected, FieldValidation::Ignore)?.object
             }
             format => {
@@ -138,7 +138,7 @@ impl DeleteOptions {
                         )));
                     }
                 }
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
                 codec::typed(value, expected, &mut Vec::new()).map_err(|status| {
                     Status { message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(), ..status }
@@ -285,6 +285,9 @@ fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptio
 
 /// The object with the marks of its deletion. None where a deletion that has begun stays as it is.
 fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp) -> Option<Value> {
+    if &*served.key == "apiextensions.k8s.io/customresourcedefinitions" && !old["metadata"]["deletionTimestamp"].is_string() {
+        return Some(crate::custom::marked(old, now));
+    }
     let mut new = old.clone();
     let finalizers = finalizers(served, old, options);
     if finalizers.is_empty() {

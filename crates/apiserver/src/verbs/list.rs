@@ -145,7 +145,7 @@ impl Call {
         let plain = self.accept.transform == Transform::None
             && self.accept.format == Format::Json
             && !self.accept.pretty
-            && self.served.stored_as.is_none();
+            && self.served.shown_as_stored();
         if plain {
             return Ok(reply::response(200, "application/json", Body::pieces(self.pieces(items, &metadata))));
         }

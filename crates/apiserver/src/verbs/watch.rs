@@ -201,7 +201,7 @@ struct Sink {
 
 impl Sink {
     fn event(&mut self, kind: &str, object: &Object) {
-        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.stored_as.is_none();
+        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.shown_as_stored();
         if plain {
             self.out.extend_from_slice(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
             self.out.extend_from_slice(&object.bytes);

@@ -114,6 +114,10 @@ impl Call {
     /// Stores a new object that has its defaults. `name` is what the path says, where it says one.
     pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Outcome, Status> {
         self.check_place(&mut object)?;
+        if self.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(self.served.name(), name(&object), why));
+        }
         // What is no version at all counts as none, as upstream has it.
         let version = object["metadata"]["resourceVersion"].as_str().and_then(|text| parse_version(text).ok());
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -181,6 +185,7 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_create(&mut new);
+                self.warn(custom.warnings(&new, None));
                 custom.validate_create(&new)
             }
             None => {
@@ -316,6 +321,9 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_update(&subresource, &mut new, old);
+                if subresource.is_empty() {
+                    self.warn(custom.warnings(&new, Some(old)));
+                }
                 custom.validate_update(&subresource, &new, old)
             }
             None => {

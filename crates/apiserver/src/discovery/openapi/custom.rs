@@ -13,7 +13,8 @@ pub(super) fn add(served: &Served, schemas: &mut Map<String, Value>) -> (String,
     let (object, list) = (format!("{place}.{}", served.kind), format!("{place}.{}", served.list_kind()));
     let kind = |kind: &str| json!([{"group": served.group, "version": served.version, "kind": kind}]);
 
-    let mut schema = published(&given(served));
+    let given = given(served);
+    let mut schema = if given.is_object() { published(&given) } else { json!({}) };
     as_object(&mut schema, "ObjectMeta");
     schema["x-kubernetes-group-version-kind"] = kind(&served.kind);
     schemas.insert(object.clone(), schema);
@@ -36,11 +37,18 @@ fn given(served: &Served) -> Value {
 /// What every object and list has beside its own fields.
 fn as_object(schema: &mut Value, metadata: &str) {
     schema["type"] = "object".into();
-    let text = json!({"type": "string"});
-    for (name, ty) in
-        [("apiVersion", &text), ("kind", &text), ("metadata", &json!({"allOf": [reference(&meta(metadata))]}))]
+    let (text, metadata) = (json!({"type": "string"}), json!({"allOf": [reference(&meta(metadata))]}));
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    for (name, ty, known_by) in
+        [("apiVersion", &text, "type"), ("kind", &text, "type"), ("metadata", &metadata, "allOf")]
     {
-        schema["properties"][name] = ty.clone();
+        let property = &mut schema["properties"][name];
+        // Whoever said it already may have described it too.
+        if property.get(known_by) != ty.get(known_by) {
+            *property = ty.clone();
+        }
     }
 }
 
@@ -61,16 +69,35 @@ fn published(schema: &Value) -> Value {
     }
     let mut schema = Value::Object(all);
     let says = |key: &str| fields.get(key) == Some(&Value::Bool(true));
-    if says("x-kubernetes-int-or-string") && !fields.contains_key("anyOf") && !fields.contains_key("allOf") {
-        schema["anyOf"] = json!([{"type": "integer"}, {"type": "string"}]);
+    if says("x-kubernetes-int-or-string") {
+        number_or_text(&mut schema);
     }
     if says("x-kubernetes-embedded-resource") {
         as_object(&mut schema, "ObjectMeta");
-        let mut required = vec![Value::from("kind"), Value::from("apiVersion")];
-        required.extend(fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default());
+        let mut required = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        for name in ["kind", "apiVersion"] {
+            if !required.iter().any(|known| known == name) {
+                required.push(name.into());
+            }
+        }
         schema["required"] = required.into();
     }
     schema
+}
+
+/// Says of a schema what `x-kubernetes-int-or-string` means, unless it says so itself.
+fn number_or_text(schema: &mut Value) {
+    let either = json!([{"type": "integer"}, {"type": "string"}]);
+    if schema.get("anyOf") == Some(&either) || schema.pointer("/allOf/0/anyOf") == Some(&either) {
+        return;
+    }
+    if schema.get("anyOf").is_none() {
+        schema["anyOf"] = either;
+        return;
+    }
+    let mut all = vec![json!({"anyOf": either})];
+    all.extend(schema.get("allOf").and_then(Value::as_array).cloned().unwrap_or_default());
+    schema["allOf"] = all.into();
 }
 
 /// The schema that follows from a type, where the definition's own is not at hand.
@@ -123,6 +150,11 @@ mod tests {
         let text = json!({"type": "string"});
         let cases = [
             (json!({"x-kubernetes-int-or-string": true}), "/anyOf", json!([{"type": "integer"}, {"type": "string"}])),
+            (
+                json!({"x-kubernetes-int-or-string": true, "anyOf": [{"minimum": 1}]}),
+                "/allOf/0/anyOf/1/type",
+                json!("string"),
+            ),
             (json!({"items": {"x-kubernetes-int-or-string": true}}), "/items/anyOf/0/type", json!("integer")),
             (
                 json!({"properties": {"a": {"x-kubernetes-embedded-resource": true}}}),
@@ -132,7 +164,7 @@ mod tests {
             (
                 json!({"x-kubernetes-embedded-resource": true, "required": ["b"]}),
                 "/required",
-                json!(["kind", "apiVersion", "b"]),
+                json!(["b", "kind", "apiVersion"]),
             ),
             (json!({"additionalProperties": true}), "/additionalProperties", json!(true)),
             (json!({"default": {"properties": 1}}), "/default", json!({"properties": 1})),
