@@ -59,6 +59,14 @@ pub fn body(
         Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
         Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
     };
+    if format == Format::Json {
+        heading(&value).map_err(|why| {
+            unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
+        })?;
+    }
+    if let Some(version) = value["apiVersion"].as_str().filter(|version| version.matches('/').count() > 1) {
+        return Err(unrecognized(format!("unexpected GroupVersion string: {version} ({})", excerpt(bytes))));
+    }
     if expected.custom.is_some() {
         if !value.is_object() {
             let found = match value {
@@ -79,6 +87,32 @@ pub fn body(
     }
     let object = typed(value, expected, &mut problems)?;
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
+}
+
+/// Kind and version are read before the rest, so it is they that are named where they cannot be read.
+fn heading(value: &Value) -> Result<(), String> {
+    let go = |value: &Value| match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        _ => "bool",
+    };
+    match value {
+        Value::Null => Ok(()),
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+                    return Err(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go(value)));
+                }
+            }
+            Ok(())
+        }
+        other => Err(format!(
+            r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
+            go(other)
+        )),
+    }
 }
 
 /// A parsed object of the expected kind, in canonical form.
@@ -135,13 +169,14 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
             expected.kind, expected.kind
         ));
     }
-    if kind == expected.kind && group == expected.group {
+    if expected.custom.is_some() && kind == expected.kind && group == expected.group {
         return Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({ours})"
         ));
     }
     Status::bad_request(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        "{kind} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
+        expected.kind
     ))
 }
 
@@ -160,7 +195,7 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
     }
 }
 
-/// The beginning of a body that could not be read, as upstream shows it.
+/// The beginning of a body that could not be read, as upstream shows it: what does not look like JSON as numbers.
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
@@ -175,10 +210,13 @@ fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// YAML as JSON.
+/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_str_multiple_with_options(text, options).map_err(|error| error.to_string())?;
+    Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -62,10 +62,29 @@ fn parse_fields(text: &str) -> Result<Vec<(String, String, bool)>, Status> {
         } else {
             return Err(Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")));
         };
-        if field.is_empty() {
-            return Err(Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")));
+        let value = unescaped(value).map_err(Status::bad_request)?;
+        // A term without either side asks for nothing.
+        if !(field.is_empty() && value.is_empty()) {
+            out.push((field.to_owned(), value, equal));
         }
-        out.push((field.to_owned(), value.replace("\\,", ",").replace("\\=", "=").replace("\\\\", "\\"), equal));
+    }
+    Ok(out)
+}
+
+/// A value without its backslashes. Only what would end it may be escaped, and must be.
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some(c @ ('\\' | ',' | '=')) => out.push(c),
+                Some(c) => return Err(format!("invalid field selector: invalid escape sequence: \\{c}")),
+                None => return Err("invalid field selector: invalid escape sequence: \\".into()),
+            },
+            ',' | '=' => return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(c))),
+            c => out.push(c),
+        }
     }
     Ok(out)
 }

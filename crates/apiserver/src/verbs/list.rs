@@ -241,6 +241,9 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
     let match_field = "resourceVersionMatch";
     let matching = options.version_match.as_str();
     if watch {
+        if !options.continue_token.is_empty() {
+            errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+        }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
                 if matching.is_empty() {
@@ -272,9 +275,6 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
         if options.send_initial_events.is_some() {
             errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
-    }
-    if options.limit < 0 {
-        errors.push(FieldError::invalid("limit", &options.limit.into(), "must be greater than or equal to 0"));
     }
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
 }

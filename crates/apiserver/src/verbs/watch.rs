@@ -42,7 +42,11 @@ impl Call {
             filter = Filter::parse(&options.label_selector, &selector, |field| Ok(field.to_owned()))?;
         }
         check(&options, true)?;
-        let version = options.version()?;
+        // A list refuses such a version as a bad request; a watch of upstream's only fails.
+        let version = options.version().map_err(|status| {
+            let why = status.message.strip_prefix("invalid resource version: ").unwrap_or(&status.message).to_owned();
+            Status::new(500, "", why)
+        })?;
         let namespace = self.scope().to_owned();
         let store = &self.core.store;
 
