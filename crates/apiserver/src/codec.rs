@@ -5,6 +5,7 @@ use plimsoll_schema::decode::{self, Report};
 use plimsoll_schema::{Schema, Type, protobuf};
 use serde_json::Value;
 
+use crate::custom::CustomResource;
 use crate::registry::Served;
 use crate::request::Format;
 use crate::request::options::FieldValidation;
@@ -31,11 +32,13 @@ pub struct Expected<'a> {
     pub kind: &'a str,
     /// Its type.
     pub schema: Schema<'a>,
+    /// What it is as a custom resource, if it is one.
+    pub custom: Option<&'a CustomResource>,
 }
 
 impl<'a> From<&'a Served> for Expected<'a> {
     fn from(served: &'a Served) -> Self {
-        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema() }
+        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema(), custom: served.custom.as_deref() }
     }
 }
 
@@ -56,12 +59,33 @@ pub fn body(
         Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
         Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
     };
+    if expected.custom.is_some() {
+        if !value.is_object() {
+            let found = match value {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Number(_) => "number",
+                Value::Bool(_) => "bool",
+                _ => "null",
+            };
+            let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+            let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
+            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+        }
+        if value["kind"].as_str().unwrap_or_default().is_empty() {
+            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+        }
+    }
     let object = typed(value, expected, &mut problems)?;
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
 }
 
 /// A parsed object of the expected kind, in canonical form.
 pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String>) -> Result<Value, Status> {
+    if let Some(custom) = expected.custom {
+        return custom.decode(value, problems);
+    }
     let cannot = |why: String| {
         let (kind, version) = (expected.kind, expected.version);
         Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
@@ -86,10 +110,19 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
         }
     }
     let mut report = Report::default();
-    let object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    let disowned = disowns(&value);
+    let mut object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
     report.problems.append(problems);
     *problems = report.problems;
     Ok(object)
+}
+
+/// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
+fn disowns(value: &Value) -> bool {
+    value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
@@ -131,8 +164,14 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
-        1..=30 => String::from_utf8_lossy(bytes).into_owned(),
-        _ => format!("{} ...", String::from_utf8_lossy(&bytes[..30])),
+        length => {
+            let (shown, more) = if length > 30 { (&bytes[..30], " ...") } else { (bytes, "") };
+            let text = match shown.first() {
+                Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+                _ => shown.iter().map(|b| format!("{b:02x}")).collect(),
+            };
+            text + more
+        }
     }
 }
 
@@ -152,7 +191,12 @@ fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> 
 
 /// An object's canonical form again, after defaults or a patch; what is unknown is dropped in silence.
 pub fn recanonical(served: &Served, object: Value) -> Result<Value, Status> {
-    decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))
+    let disowned = disowns(&object);
+    let mut object = decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(object)
 }
 
 /// An object ready to be stored: encoded, but for the revision that it will get.

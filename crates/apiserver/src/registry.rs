@@ -1,11 +1,12 @@
 //! The served resources: those of the built-in table, and those that CustomResourceDefinitions add.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::collections::Map;
 use plimsoll_schema::{GroupVersion, Resource, Schema, Scope, Subresource, Table, Type};
 
 use crate::custom::CustomResource;
+use crate::discovery::Documents;
 use crate::kind::Kind;
 use crate::status::GroupResource;
 use crate::store::ResourceKey;
@@ -122,6 +123,11 @@ impl Served {
         Schema::new(&self.table, &self.ty)
     }
 
+    /// Whether stored objects are shown byte by byte as they are.
+    pub fn shown_as_stored(&self) -> bool {
+        self.stored_as.is_none() && self.custom.is_none()
+    }
+
     /// Whether its objects live in namespaces.
     pub fn namespaced(&self) -> bool {
         self.resource.scope == Scope::Namespaced
@@ -145,6 +151,8 @@ pub struct Registry {
     /// The versions of what is stored under one key.
     versions: Map<ResourceKey, Vec<Arc<Served>>>,
     groups: Vec<GroupVersion>,
+    /// Made when they are first asked for.
+    documents: OnceLock<Documents>,
 }
 
 impl Registry {
@@ -205,9 +213,16 @@ impl Registry {
 
     /// Everything that is stored: one entry per key, in the stored version. Sorted, so that walks repeat.
     pub fn stored(&self) -> Vec<Arc<Served>> {
-        let mut all: Vec<_> = self.served.values().filter(|s| s.stored_as.is_none() && s.allows("list")).cloned().collect();
-        all.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut all: Vec<_> = self.served.values().filter(|s| s.allows("list")).cloned().collect();
+        // The stored version of a custom resource need not be served itself; another one stands for it then.
+        all.sort_by(|a, b| (&a.key, a.stored_as.is_some(), &a.version).cmp(&(&b.key, b.stored_as.is_some(), &b.version)));
+        all.dedup_by(|later, first| later.key == first.key);
         all
+    }
+
+    /// The OpenAPI documents of all that is served.
+    pub(crate) fn documents(&self) -> &Documents {
+        self.documents.get_or_init(|| Documents::new(self))
     }
 
     /// Groups and versions in the order in which discovery lists them.

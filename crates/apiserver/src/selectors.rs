@@ -14,11 +14,11 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads both selectors. `selectable` says which fields the resource has.
-    pub fn parse(labels: &str, fields: &str, selectable: impl Fn(&str) -> bool) -> Result<Self, Status> {
-        let fields = parse_fields(fields)?;
-        if let Some((field, _, _)) = fields.iter().find(|(field, _, _)| !selectable(field)) {
-            return Err(Status::bad_request(format!("field label not supported: {field}")));
+    /// Reads both selectors. `selectable` says which field of the resource a name means.
+    pub fn parse(labels: &str, fields: &str, selectable: impl Fn(&str) -> Result<String, String>) -> Result<Self, Status> {
+        let mut fields = parse_fields(fields)?;
+        for (field, _, _) in &mut fields {
+            *field = selectable(field).map_err(Status::bad_request)?;
         }
         Ok(Self { labels: Lexer::new(labels).requirements()?, fields })
     }

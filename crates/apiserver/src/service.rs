@@ -18,10 +18,10 @@ use crate::core::Core;
 use crate::reply::{self, Reply};
 use crate::request::accept::Offer;
 use crate::request::path::ResourcePath;
-use crate::request::{Accept, Query, Target};
+use crate::request::{Accept, Query, Target, Transform};
 use crate::status::Status;
 use crate::verbs::{Call, Verb};
-use crate::{discovery, health};
+use crate::{columns, discovery, health, strategy};
 
 /// The largest body that is read, as upstream has it.
 pub const LARGEST_BODY: usize = 3 << 20;
@@ -126,15 +126,22 @@ where
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
+    if accept.transform == Transform::Table && columns::Include::from_query(&include).is_none() {
+        let shown = crate::field::go_quoted(&include);
+        return Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {shown}: must be 'Metadata', 'Object', 'None', or empty"
+        )));
+    }
     let suffix = if matches!(verb, Verb::Create) { core.entropy.name("") } else { String::new() };
     let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, suffix, warnings: Vec::new() };
+    call.warnings.extend(strategy::deprecated_api(served.kind()).map(str::to_owned));
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {
         Reply::Whole(response) => response,
         Reply::Other(code, value) => reply::encoded(code, &value, accept),
         Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
         Reply::Stored(code, object) => {
-            let plain = accept == Accept::default() && served.stored_as.is_none();
+            let plain = accept == Accept::default() && served.shown_as_stored();
             if plain {
                 reply::response(code, "application/json", Body::full(object.bytes.clone()))
             } else {
@@ -143,6 +150,8 @@ where
             }
         }
     };
+    let deprecation = served.custom.as_ref().and_then(|custom| custom.deprecation.clone());
+    reply::warn(&mut response, deprecation.as_slice());
     reply::warn(&mut response, &call.warnings);
     Ok(response)
 }

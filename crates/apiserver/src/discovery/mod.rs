@@ -2,6 +2,8 @@
 
 mod openapi;
 
+pub use openapi::Documents;
+
 use http::Response;
 use http::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
@@ -120,7 +122,8 @@ fn resources(group: &GroupVersion) -> Value {
                 "namespaced": resource.scope == plimsoll_schema::Scope::Namespaced,
                 "kind": sub.response_kind.kind, "verbs": sub.verbs,
             });
-            if !sub.response_kind.version.is_empty() {
+            let other = (&sub.response_kind.group, &sub.response_kind.version) != (&group.group, &group.version);
+            if !sub.response_kind.version.is_empty() && other {
                 entry["version"] = sub.response_kind.version.clone().into();
                 entry["group"] = sub.response_kind.group.clone().into();
             }

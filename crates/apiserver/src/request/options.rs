@@ -55,8 +55,6 @@ pub struct ListOptions {
     pub label_selector: String,
     /// Which fields.
     pub field_selector: String,
-    /// Changes too, not only what is there.
-    pub watch: bool,
     /// Bookmarks are understood.
     pub bookmarks: bool,
     /// The version asked for; empty for the newest.
@@ -79,7 +77,6 @@ impl ListOptions {
         Ok(Self {
             label_selector: query.text("labelSelector"),
             field_selector: query.text("fieldSelector"),
-            watch: query.flag("watch"),
             bookmarks: query.flag("allowWatchBookmarks"),
             resource_version: query.text("resourceVersion"),
             version_match: query.text("resourceVersionMatch"),

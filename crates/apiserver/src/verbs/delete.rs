@@ -48,7 +48,7 @@ pub struct DeleteOptions {
 }
 
 /// The kinds whose deletion answers with the object; the others answer with a Status.
-const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
+pub(crate) const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
     ("", "Pod"),
     ("", "PodTemplate"),
     ("", "Namespace"),
@@ -108,7 +108,7 @@ impl DeleteOptions {
         // Clients send it as a core object, as one of the meta group, or of the group that they delete in.
         let value = match call.body_format()? {
             crate::request::Format::Protobuf => {
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 codec::body(body, crate::request::Format::Protobuf, expected, FieldValidation::Ignore)?.object
             }
             format => {
@@ -128,7 +128,7 @@ impl DeleteOptions {
                     fields.remove("apiVersion");
                     fields.remove("kind");
                 }
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 codec::typed(value, expected, &mut Vec::new())?
             }
         };
@@ -270,6 +270,9 @@ fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptio
 
 /// The object with the marks of its deletion. None where a deletion that has begun stays as it is.
 fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp) -> Option<Value> {
+    if &*served.key == "apiextensions.k8s.io/customresourcedefinitions" && !old["metadata"]["deletionTimestamp"].is_string() {
+        return Some(crate::custom::marked(old, now));
+    }
     let mut new = old.clone();
     let finalizers = finalizers(served, old, options);
     if finalizers.is_empty() {

@@ -45,8 +45,9 @@ impl Call {
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
         Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
-            Some(custom) => matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field),
-            None => strategy::is_selectable(self.served.kind(), field),
+            Some(custom) if matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field) => Ok(field.to_owned()),
+            Some(_) => Err(format!("field label not supported: {field}")),
+            None => strategy::field_label(self.served.kind(), field).map(str::to_owned),
         })
     }
 
@@ -144,7 +145,7 @@ impl Call {
         let plain = self.accept.transform == Transform::None
             && self.accept.format == Format::Json
             && !self.accept.pretty
-            && self.served.stored_as.is_none();
+            && self.served.shown_as_stored();
         if plain {
             return Ok(reply::response(200, "application/json", Body::pieces(self.pieces(items, &metadata))));
         }

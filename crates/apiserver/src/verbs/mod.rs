@@ -2,7 +2,7 @@
 
 mod collection;
 mod create;
-mod delete;
+pub(crate) mod delete;
 mod get;
 mod list;
 mod patch;

@@ -88,7 +88,7 @@ impl Call {
         let table = plimsoll_schema::Table::builtin();
         let ty = codec::builtin_type("autoscaling", "v1", "Scale").ok_or_else(|| Status::internal("no Scale"))?;
         let schema = plimsoll_schema::Schema::new(&table, &ty);
-        let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", schema };
+        let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", schema, custom: None };
         let sent = if verb == Verb::Update {
             Some(codec::body(&body, self.body_format()?, expected, options.field_validation)?.object)
         } else {
@@ -116,7 +116,7 @@ impl Call {
                 };
                 let wanted = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-                if replicas < 0 {
+                if replicas < 0 && call.served.custom.is_none() {
                     let error = FieldError::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
                     return Err(Status::invalid("autoscaling", "Scale", &call.path.name, &[error]));
                 }

@@ -33,11 +33,11 @@ impl Call {
         let unversioned = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
         if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
-            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+            return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         if unversioned && served.custom.is_some() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
-            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+            return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         let manager = self.manager(&options.field_manager);
         let subresource = self.path.subresource.clone();

@@ -39,7 +39,7 @@ impl Call {
         let mut filter = self.filter(&options)?;
         if self.path.watch && !self.path.name.is_empty() {
             let selector = format!("metadata.name={}", self.path.name);
-            filter = Filter::parse(&options.label_selector, &selector, |_| true)?;
+            filter = Filter::parse(&options.label_selector, &selector, |field| Ok(field.to_owned()))?;
         }
         check(&options, true)?;
         let version = options.version()?;
@@ -197,7 +197,7 @@ struct Sink {
 
 impl Sink {
     fn event(&mut self, kind: &str, object: &Object) {
-        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.stored_as.is_none();
+        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.shown_as_stored();
         if plain {
             self.out.extend_from_slice(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
             self.out.extend_from_slice(&object.bytes);

@@ -73,7 +73,7 @@ impl Call {
     }
 
     /// Writes down who owns which fields.
-    pub(super) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
+    pub(crate) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
         let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
@@ -113,6 +113,10 @@ impl Call {
     /// Stores a new object that has its defaults. `name` is what the path says, where it says one.
     pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Outcome, Status> {
         self.check_place(&mut object)?;
+        if self.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(self.served.name(), name(&object), why));
+        }
         if let Some(version) = object["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty()) {
             let _ = version;
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
@@ -176,10 +180,12 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_create(&mut new);
+                self.warn(custom.warnings(&new, None));
                 custom.validate_create(&new)
             }
             None => {
-                self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                let warnings = self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                self.warn(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_create(kind, &new);
@@ -208,7 +214,9 @@ impl Call {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(Status::invalid(&self.served.group, &self.served.kind, name(object), errors))
+        // Upstream's events of the newer group are core events inside, and refused as such.
+        let group = if self.served.group == "events.k8s.io" { "" } else { &self.served.group };
+        Err(Status::invalid(group, &self.served.kind, name(object), errors))
     }
 
     /// The object's namespace and name must be those of the path.
@@ -302,11 +310,14 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_update(&subresource, &mut new, old);
+                if subresource.is_empty() {
+                    self.warn(custom.warnings(&new, Some(old)));
+                }
                 custom.validate_update(&subresource, &new, old)
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
+                crate::allocate::on_update(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);
