@@ -1,6 +1,6 @@
 //! OpenAPI v3 documents, made from the table and from the definitions of custom resources.
 //!
-//! Without descriptions: those are upstream's texts. Version 2 is not served: kubectl asks for it only where version 3 is missing.
+//! Without descriptions: those are upstream's texts. Of version 2 there are the definitions ([`version2`]).
 
 mod components;
 mod custom;
@@ -10,9 +10,10 @@ mod operation;
 mod paths;
 #[cfg(test)]
 mod tests;
+mod version2;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
@@ -30,6 +31,7 @@ use crate::reply;
 use crate::request::Query;
 
 const ROOT: &str = "/openapi/v3";
+const OLDER: &str = "/openapi/v2";
 const JSON: &str = "application/json";
 
 /// All documents of a registry, by their place under `/openapi/v3/`, and the index of them.
@@ -37,6 +39,8 @@ const JSON: &str = "application/json";
 pub struct Documents {
     index: Bytes,
     all: BTreeMap<String, Arc<Document>>,
+    /// Version 2, as JSON and as protobuf: made when it is first asked for.
+    older: OnceLock<(Bytes, Bytes)>,
 }
 
 /// A document as it is sent.
@@ -88,7 +92,15 @@ impl Documents {
             .map(|(place, document)| (place.clone(), json!({"serverRelativeURL": address(place, &document.hash)})))
             .collect();
         let index = serde_json::to_vec(&json!({"paths": paths})).unwrap_or_default().into();
-        Self { index, all }
+        Self { index, all, older: OnceLock::new() }
+    }
+
+    fn older(&self) -> &(Bytes, Bytes) {
+        self.older.get_or_init(|| {
+            let parsed = self.all.values().map(|document| serde_json::from_slice(&document.bytes).unwrap_or_default());
+            let definitions = version2::definitions(parsed);
+            (version2::to_json(&definitions).into(), version2::to_protobuf(&definitions).into())
+        })
     }
 }
 
@@ -104,6 +116,9 @@ pub(super) fn answer(core: &Core, registry: &Registry, parts: &Parts) -> Option<
         // Upstream's aggregator leaves the type to be guessed; so it is this one.
         return Some(reply::response(200, "text/plain; charset=utf-8", Body::full(documents.index.clone())));
     }
+    if path == OLDER {
+        return Some(older(documents, &parts.headers));
+    }
     let place = path.strip_prefix(ROOT)?.strip_prefix('/')?;
     let Some(document) = documents.all.get(place) else {
         return Some(bare(StatusCode::NOT_FOUND));
@@ -116,6 +131,18 @@ pub(super) fn answer(core: &Core, registry: &Registry, parts: &Parts) -> Option<
     let asked = Query::parse(parts.uri.query());
     let asked = asked.get("hash").filter(|hash| !hash.is_empty());
     Some(sent(document, place, asked, parts, core.clock.now()))
+}
+
+fn older(documents: &Documents, headers: &HeaderMap) -> Response<Body> {
+    let accept = headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let protobuf = accept.split(',').any(|ty| version2::ASKED.contains(&ty.trim()));
+    let mut response = match (protobuf, takes_json(headers)) {
+        (true, _) => reply::response(200, version2::PROTOBUF, Body::full(documents.older().1.clone())),
+        (false, true) => reply::response(200, JSON, Body::full(documents.older().0.clone())),
+        (false, false) => bare(StatusCode::NOT_ACCEPTABLE),
+    };
+    insert(&mut response, VARY, "Accept");
+    response
 }
 
 fn sent(document: &Document, place: &str, asked: Option<&str>, parts: &Parts, now: Timestamp) -> Response<Body> {
