@@ -1,5 +1,7 @@
 //! Between wire, `Value` and store.
 
+mod order;
+
 use bytes::Bytes;
 use plimsoll_schema::decode::{self, Report};
 use plimsoll_schema::{Schema, Type, protobuf};
@@ -56,28 +58,32 @@ pub fn body(
         Format::Json => decode::parse(bytes).map_err(|error| {
             unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
         })?,
-        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
-        Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
+        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("{error} ({})", excerpt(bytes))))?, Vec::new()),
+        Format::Protobuf => {
+            let unread = |error: String| unrecognized(format!("{error} ({})", excerpt(bytes)));
+            (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
+        }
     };
-    if expected.custom.is_some() {
-        if !value.is_object() {
-            let found = match value {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Number(_) => "number",
-                Value::Bool(_) => "bool",
-                _ => "null",
-            };
-            let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-            let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
-        if value["kind"].as_str().unwrap_or_default().is_empty() {
-            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
+    if !value.is_object() && (expected.custom.is_some() || !value.is_null()) {
+        let found = match value {
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "bool",
+            _ => "null",
+        };
+        let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+        let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
+        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+    }
+    if expected.custom.is_some() && value["kind"].as_str().unwrap_or_default().is_empty() {
+        let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
     }
     let object = typed(value, expected, &mut problems)?;
+    if format == Format::Json && problems.len() > 1 {
+        order::as_written(bytes, &mut problems);
+    }
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
 }
 
@@ -128,6 +134,11 @@ fn disowns(value: &Value) -> bool {
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known = plimsoll_schema::Table::builtin().kind(group, version, kind).is_some();
+    if known && kind == expected.kind && group == expected.group {
+        return Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
+        ));
+    }
     if known {
         let package = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
         return Status::bad_request(format!(
@@ -135,13 +146,9 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
             expected.kind, expected.kind
         ));
     }
-    if kind == expected.kind && group == expected.group {
-        return Status::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
-        ));
-    }
     Status::bad_request(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        "{kind} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
+        expected.kind
     ))
 }
 
@@ -175,10 +182,18 @@ fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// YAML as JSON.
+/// YAML as JSON. The sentence of a syntax error is the parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+    serde_saphyr::from_str(text).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let said = first.strip_prefix("error: ").unwrap_or(first);
+        match said.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
+            Some((line, why)) => format!("yaml: line {line}: {why}"),
+            None => format!("yaml: {said}"),
+        }
+    })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -94,9 +94,9 @@ impl ListOptions {
         }
         self.resource_version.parse().map(Some).map_err(|_| {
             let quoted = crate::field::go_quoted(&self.resource_version);
-            Status::bad_request(format!(
-                "Invalid value: {quoted}: resource version must be numeric: strconv.ParseUint: parsing {quoted}: invalid syntax"
-            ))
+            let why = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
+            // Upstream finds out deep inside, and only lists say whose fault it is.
+            Status::new(500, "", why)
         })
     }
 }
@@ -131,12 +131,10 @@ impl WriteOptions {
     pub fn parse(query: &Query, what: &str) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let mut options = Self { field_manager: query.text("fieldManager"), ..Self::default() };
-        for word in query.all("dryRun") {
-            if word == "All" {
-                options.dry_run = true;
-            } else {
-                errors.push(crate::field::FieldError::not_supported("dryRun", &word.into(), &["All"]));
-            }
+        let words: Vec<&str> = query.all("dryRun").collect();
+        options.dry_run = !words.is_empty();
+        if words.iter().any(|word| *word != "All") {
+            errors.push(crate::field::FieldError::not_supported("dryRun", &words.into(), &["All"]));
         }
         match query.get("fieldValidation").unwrap_or_default() {
             "" | "Warn" => {}
