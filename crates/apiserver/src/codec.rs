@@ -1,5 +1,7 @@
 //! Between wire, `Value` and store.
 
+mod order;
+
 use bytes::Bytes;
 use plimsoll_schema::decode::{self, Report};
 use plimsoll_schema::{Schema, Type, protobuf};
@@ -56,8 +58,11 @@ pub fn body(
         Format::Json => decode::parse(bytes).map_err(|error| {
             unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
         })?,
-        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
-        Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
+        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("{error} ({})", excerpt(bytes))))?, Vec::new()),
+        Format::Protobuf => {
+            let unread = |error: String| unrecognized(format!("{error} ({})", excerpt(bytes)));
+            (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
+        }
     };
     if format == Format::Json {
         heading(&value).map_err(|why| {
@@ -86,6 +91,9 @@ pub fn body(
         }
     }
     let object = typed(value, expected, &mut problems)?;
+    if format == Format::Json && problems.len() > 1 {
+        order::as_written(bytes, &mut problems);
+    }
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
 }
 
@@ -162,6 +170,11 @@ fn disowns(value: &Value) -> bool {
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known = plimsoll_schema::Table::builtin().kind(group, version, kind).is_some();
+    if known && kind == expected.kind && group == expected.group {
+        return Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
+        ));
+    }
     if known {
         let package = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
         return Status::bad_request(format!(
@@ -210,12 +223,21 @@ fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it.
+/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it. The sentence of a syntax error is the
+/// parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
     let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
-    let mut documents: Vec<Value> =
-        serde_saphyr::from_str_multiple_with_options(text, options).map_err(|error| error.to_string())?;
+    let read = serde_saphyr::from_str_multiple_with_options(text, options);
+    let mut documents: Vec<Value> = read.map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let said = first.strip_prefix("error: ").unwrap_or(first);
+        match said.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
+            Some((line, why)) => format!("yaml: line {line}: {why}"),
+            None => format!("yaml: {said}"),
+        }
+    })?;
     Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 

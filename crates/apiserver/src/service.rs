@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::AUTHORIZATION;
+use http::header::{ACCEPT, AUTHORIZATION};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -16,6 +16,7 @@ use http_body_util::{BodyExt, Limited};
 use crate::auth::{Attributes, User};
 use crate::body::Body;
 use crate::core::Core;
+use crate::registry::Registry;
 use crate::reply::{self, Reply};
 use crate::request::accept::Offer;
 use crate::request::path::{ResourcePath, unfit_name, well_escaped};
@@ -107,6 +108,13 @@ where
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
+        if let Target::Resources { group, version } = &target {
+            let registry = core.registry();
+            let served = registry.groups().iter().any(|known| known.group == *group && known.version == *version);
+            if !served && known_group(&registry, group) {
+                return Err(Status::no_such_path());
+            }
+        }
         let answer = discovery::answer(&core, &target, &parts, &query)?;
         let read_only = target != Target::Other || parts.uri.path() == "/version";
         let allowed = parts.method == Method::GET || !read_only;
@@ -123,21 +131,28 @@ where
     let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
-        return Err(Status::no_such_path());
+        return if known_group(&registry, &path.group) { Err(Status::no_such_path()) } else { Ok(no_page()) };
     };
+    if parts.method == Method::HEAD {
+        return Err(Status::method_not_allowed());
+    }
     if served.namespaced() && path.namespace.is_empty() {
+        // All namespaces together can be listed and watched, and nothing else.
         if !path.name.is_empty() {
             return Err(Status::no_such_path());
         }
-        if matches!(verb, Verb::Create | Verb::DeleteCollection) {
+        if !matches!(verb, Verb::List | Verb::Watch) {
             return Err(Status::method_not_allowed());
         }
     }
-    if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Err(Status::no_such_path());
-    }
     if let Some(why) = unfit_name(&path.name) {
         return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
+    }
+    if served.custom.is_none() {
+        routable(&parts, verb)?;
+    }
+    if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
+        return Err(Status::no_such_path());
     }
     let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
@@ -171,6 +186,37 @@ where
     reply::warn(&mut response, deprecation.as_slice());
     reply::warn(&mut response, &call.warnings);
     Ok(response)
+}
+
+fn known_group(registry: &Registry, group: &str) -> bool {
+    registry.groups().iter().any(|known| known.group == group)
+}
+
+/// A path that not even a group of the API stands behind.
+fn no_page() -> Response<Body> {
+    health::text(404, "404 page not found\n")
+}
+
+/// Upstream's router knows the media types of built-in resources by their plain names, and refuses the others before anybody negotiates.
+fn routable(parts: &Parts, verb: Verb) -> Result<(), Status> {
+    const TYPES: [&str; 5] = [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf;stream=watch",
+    ];
+    let types = if matches!(verb, Verb::List | Verb::Watch) { &TYPES[..] } else { &TYPES[..3] };
+    let header = parts.headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let plain = |clause: &str| clause.split(';').next().unwrap_or_default().trim().to_owned();
+    let known = |clause: &str| matches!(plain(clause).as_str(), "*/*" | "") || types.contains(&plain(clause).as_str());
+    if header.trim().is_empty() || header.split(',').any(known) {
+        return Ok(());
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
+    let mut status = Status::new(406, "NotAcceptable", message);
+    status.details = Some(Box::default());
+    Err(status)
 }
 
 /// The name that a request is about: in the path, or as a field selector of a list or watch.

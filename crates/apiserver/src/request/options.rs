@@ -92,7 +92,8 @@ impl ListOptions {
         }
         parse_version(&self.resource_version).map(Some).map_err(|why| {
             let quoted = crate::field::go_quoted(&self.resource_version);
-            Status::bad_request(format!("invalid resource version: resourceVersion: Invalid value: {quoted}: {why}"))
+            // Upstream finds out deep inside, and only lists say whose fault it is.
+            Status::new(500, "", format!("resourceVersion: Invalid value: {quoted}: {why}"))
         })
     }
 }

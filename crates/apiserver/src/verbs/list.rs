@@ -59,7 +59,8 @@ impl Call {
         let mut request = ListRequest { namespace, limit, ..ListRequest::default() };
         let start;
         if options.continue_token.is_empty() {
-            if let Some(version) = options.version()?.filter(|v| *v > 0) {
+            let blamed = |status: Status| Status::bad_request(format!("invalid resource version: {}", status.message));
+            if let Some(version) = options.version().map_err(blamed)?.filter(|v| *v > 0) {
                 let current = store.revision();
                 if version > current {
                     return Err(too_large(version, current));
@@ -70,6 +71,9 @@ impl Call {
                 }
             }
         } else {
+            if !matches!(options.resource_version.as_str(), "" | "0") {
+                return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+            }
             let token = decode_token(&options.continue_token)?;
             request.at = u64::try_from(token.rv).ok().filter(|rv| *rv > 0);
             start = match namespace {
@@ -210,9 +214,17 @@ pub(super) fn untyped(mut value: Value) -> Value {
 }
 
 fn decode_token(token: &str) -> Result<Continue, Status> {
-    let invalid = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
+    let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
-    let mut token: Continue = serde_json::from_slice(&bytes).map_err(|e| invalid(&e.to_string()))?;
+    let mut token: Continue = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
+        // As Go says it: one byte, taken for a character.
+        Some(byte) if !matches!(byte, b'{' | b' ' | b'\t' | b'\r' | b'\n') => {
+            let quoted = crate::field::go_quoted(&char::from(*byte).to_string());
+            invalid(&format!("invalid character '{}' looking for beginning of value", quoted.trim_matches('"')))
+        }
+        Some(_) => invalid(&error.to_string()),
+        None => invalid("unexpected end of JSON input"),
+    })?;
     if token.v != "meta.k8s.io/v1" {
         return Err(invalid(&format!("server does not recognize this encoded version \"{}\"", token.v)));
     }
@@ -226,7 +238,7 @@ fn decode_token(token: &str) -> Result<Continue, Status> {
 
 /// 504: a version that does not exist yet.
 pub(super) fn too_large(asked: u64, current: u64) -> Status {
-    let mut status = Status::new(504, "Timeout", format!("Too large resource version: {asked}, current: {current}"));
+    let mut status = Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
     status.details = Some(Box::new(Details {
         retry_after_seconds: 1,
         causes: vec![Cause { reason: "ResourceVersionTooLarge".into(), message: "Too large resource version".into(), field: String::new() }],
@@ -266,7 +278,7 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
                 errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
-                errors.push(FieldError::not_supported(match_field, &matching.into(), &["Exact", "NotOlderThan"]));
+                errors.push(FieldError::not_supported(match_field, &matching.into(), &["Exact", "NotOlderThan", ""]));
             }
             if matching == "Exact" && options.resource_version == "0" {
                 errors.push(FieldError::forbidden(match_field, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));

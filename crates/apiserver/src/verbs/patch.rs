@@ -35,21 +35,18 @@ impl Call {
             "application/strategic-merge-patch+json" if !custom => Ok(Way::Strategic),
             "application/apply-patch+yaml" => Ok(Way::ApplyYaml),
             "application/apply-patch+json" => Ok(Way::ApplyJson),
-            _ => {
-                let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
-                if !custom {
-                    known.push("application/strategic-merge-patch+json");
-                }
-                known.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
-                if custom {
-                    known.pop();
-                }
-                Err(Status::new(
-                    415,
-                    "UnsupportedMediaType",
-                    format!("the body of the request was in an unknown format - accepted media types include: {}", known.join(", ")),
-                ))
+            // Built-in resources are refused by upstream's router, which says less.
+            _ if !custom => {
+                let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+                status.details = Some(Box::default());
+                Err(status)
             }
+            _ => Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, \
+                 application/merge-patch+json, application/apply-patch+yaml",
+            )),
         }
     }
 

@@ -122,10 +122,7 @@ impl Call {
         let wanted = self.part_body(&body, &options)?;
         let named = name(&wanted);
         if !named.is_empty() && named != self.path.name {
-            return Err(Status::bad_request(format!(
-                "name in URL does not match name in Eviction object: {} != {named}",
-                self.path.name
-            )));
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
         let delete = delete_options(&wanted["deleteOptions"], options.dry_run);
         let core = self.core.clone();

@@ -38,6 +38,7 @@ impl Call {
         let written = self
             .change(&options, move |call, old| {
                 let mut new: Value = object.clone();
+                call.check_uid(&new, old)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
                 Ok(Made::New(new))
             })
@@ -46,6 +47,38 @@ impl Call {
             Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
+    }
+
+    /// An update that names a uid is meant for that object only.
+    fn check_uid(&self, new: &Value, old: &Value) -> Result<(), Status> {
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let (wanted, found) = (uid(new), uid(old));
+        if wanted.is_empty() || wanted == found {
+            return Ok(());
+        }
+        // Upstream tells the place in its store, so it is part of the sentence.
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+            self.storage_key()
+        );
+        Err(Status::conflict(self.served.name(), &self.path.name, &why))
+    }
+
+    fn storage_key(&self) -> String {
+        let resource = self.served.resource.resource.as_str();
+        let folder = match (self.served.group.as_str(), resource) {
+            ("", "nodes") => "minions".to_owned(),
+            ("", "services") => "services/specs".to_owned(),
+            ("", "endpoints") => "services/endpoints".to_owned(),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
+            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), _) => format!("{group}/{resource}"),
+            (group, _) if self.served.custom.is_some() => format!("{group}/{resource}"),
+            _ => resource.to_owned(),
+        };
+        let namespace = self.scope();
+        let within = if namespace.is_empty() { String::new() } else { format!("/{namespace}") };
+        format!("/registry/{folder}{within}/{}", self.path.name)
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {

@@ -35,6 +35,11 @@ const PIECE: usize = 64 << 10;
 
 impl Call {
     pub(super) fn watch(&mut self) -> Result<Reply, Status> {
+        if self.accept.format == Format::Yaml {
+            let types = if self.served.custom.is_some() { "" } else { ", application/vnd.kubernetes.protobuf;stream=watch" };
+            let why = format!("only the following media types are accepted: application/json;stream=watch{types}");
+            return Err(Status::new(406, "NotAcceptable", why));
+        }
         let options = ListOptions::parse(&self.query)?;
         let mut filter = self.filter(&options)?;
         if self.path.watch && !self.path.name.is_empty() {
@@ -42,11 +47,7 @@ impl Call {
             filter = Filter::parse(&options.label_selector, &selector, |field| Ok(field.to_owned()))?;
         }
         check(&options, true)?;
-        // A list refuses such a version as a bad request; a watch of upstream's only fails.
-        let version = options.version().map_err(|status| {
-            let why = status.message.strip_prefix("invalid resource version: ").unwrap_or(&status.message).to_owned();
-            Status::new(500, "", why)
-        })?;
+        let version = options.version()?;
         let namespace = self.scope().to_owned();
         let store = &self.core.store;
 
@@ -95,11 +96,10 @@ impl Call {
             Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
             _ => LONGEST,
         };
-        let closing = (initial && options.send_initial_events == Some(true)).then_some(from);
+        let closing = (options.bookmarks && options.send_initial_events == Some(true)).then_some(from);
         let state = State { watcher, filter, namespace, sink, backlog, closing, skip_until, bookmarks: options.bookmarks };
         let content_type = match (self.accept.format, self.accept.transform) {
             (Format::Protobuf, _) => "application/vnd.kubernetes.protobuf;stream=watch",
-            (Format::Yaml, _) => "application/yaml;stream=watch",
             _ => "application/json",
         };
         Ok(Reply::Whole(reply::response(200, content_type, Body::stream(events(state, lasts)))))

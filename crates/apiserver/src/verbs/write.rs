@@ -171,7 +171,7 @@ impl Call {
         let uid = self.core.entropy.uid();
         let now = self.core.now_text();
         if let Some(metadata) = object["metadata"].as_object_mut() {
-            for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+            for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
                 metadata.remove(gone);
             }
             metadata.insert("uid".into(), uid.into());
@@ -262,7 +262,7 @@ impl Call {
         for _ in 0..TRIES {
             let Some(object) = current else { return Ok(None) };
             let old = self.core.value(&self.served, &object)?;
-            let new = match make(self, &old)? {
+            let mut new = match make(self, &old)? {
                 Made::Same => return Ok(Some(Outcome::Stored(object))),
                 Made::New(new) => new,
             };
@@ -273,6 +273,8 @@ impl Call {
             if named {
                 return Err(self.changed());
             }
+            // Who names no version means the one that is there.
+            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
             let mut new = self.finish_update(new, &old, options.dry_run)?;
             apply::keep_times(&old, &mut new);
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
@@ -283,12 +285,15 @@ impl Call {
                 return Ok(Some(Outcome::Imagined(new)));
             }
             let expect = Expect::Revision(object.revision);
-            let outcome = if ended(&self.served, &new) {
-                self.core.remove(&self.served, new, expect).await?
-            } else {
-                self.core.put(&self.served, new, expect).await?
-            };
-            match outcome {
+            if ended(&self.served, &new) {
+                // The last finalizer went. The answer is what was asked for; only watchers learn the version of the end.
+                match self.core.remove(&self.served, new.clone(), expect).await? {
+                    Ok(_) => return Ok(Some(Outcome::Imagined(new))),
+                    Err(now) => current = now,
+                }
+                continue;
+            }
+            match self.core.put(&self.served, new, expect).await? {
                 Ok(written) => return Ok(Some(Outcome::Stored(written))),
                 Err(now) => current = now,
             }
@@ -310,11 +315,6 @@ impl Call {
         let kind = served.kind();
         let subresource = self.path.subresource.clone();
         self.check_place(&mut new)?;
-        let (wanted, found) = (text(&new, "uid"), text(old, "uid"));
-        if !wanted.is_empty() && wanted != found {
-            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-            return Err(Status::conflict(self.served.name(), &self.path.name, &why));
-        }
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
         admission::mutate(&request, &mut new, &*self.core)?;
         keep_metadata(&mut new, old);
@@ -345,10 +345,6 @@ impl Call {
         crate::guard::on_write(self, &new, Some(old))?;
         Ok(new)
     }
-}
-
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
 }
 
 /// What a client cannot change in the metadata, whatever it sends.
