@@ -113,14 +113,17 @@ where
     };
     let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
+    // Below the groups of custom resources, what is not served is not there at all.
+    let custom = !plimsoll_schema::Table::builtin().groups().iter().any(|known| known.group == path.group);
+    let nothing = || if custom { Ok(health::text(404, "404 page not found\n")) } else { Err(Status::no_such_path()) };
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
-        return Err(Status::no_such_path());
+        return nothing();
     };
     if served.namespaced() && path.namespace.is_empty() && (!path.name.is_empty() || matches!(verb, Verb::Create | Verb::DeleteCollection)) {
-        return Err(Status::no_such_path());
+        return nothing();
     }
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Err(Status::no_such_path());
+        return nothing();
     }
     let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
