@@ -130,8 +130,11 @@ where
     };
     let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
+    // Below the groups of custom resources, what is not served is not there at all.
+    let custom = !plimsoll_schema::Table::builtin().groups().iter().any(|known| known.group == path.group);
+    let nothing = || if custom { Ok(no_page()) } else { Err(Status::no_such_path()) };
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
-        return if known_group(&registry, &path.group) { Err(Status::no_such_path()) } else { Ok(no_page()) };
+        return nothing();
     };
     if parts.method == Method::HEAD {
         return Err(Status::method_not_allowed());
@@ -139,10 +142,10 @@ where
     if served.namespaced() && path.namespace.is_empty() {
         // All namespaces together can be listed and watched, and nothing else.
         if !path.name.is_empty() {
-            return Err(Status::no_such_path());
+            return nothing();
         }
         if !matches!(verb, Verb::List | Verb::Watch) {
-            return Err(Status::method_not_allowed());
+            return if custom { nothing() } else { Err(Status::method_not_allowed()) };
         }
     }
     if let Some(why) = unfit_name(&path.name) {
@@ -152,7 +155,7 @@ where
         routable(&parts, verb)?;
     }
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Err(Status::no_such_path());
+        return nothing();
     }
     let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;

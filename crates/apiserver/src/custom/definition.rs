@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::admission::Cluster;
 use crate::apply::{self, Manager, OneVersion, Target};
+use crate::auth::User;
 use crate::codec;
 use crate::core::Core;
+use crate::kind::Kind;
 use crate::registry::Served;
 use crate::store::{Expect, ListRequest};
 use crate::verbs::ended;
@@ -97,6 +99,20 @@ pub(crate) async fn removed(core: &Core, served: &Served, value: &Value) {
             finish(core, &name).await;
         }
     }
+}
+
+/// The definitions of our own kinds, as new objects are stored.
+pub(crate) fn builtin_definitions(now: &str) -> Vec<(Kind<'static>, Value)> {
+    let kind = Kind::new(GROUP, "v1", "CustomResourceDefinition");
+    let texts = [include_str!("../../data/simulated-storage.json")];
+    let read = |text: &str| {
+        let mut object: Value = serde_json::from_str(text).ok()?;
+        crate::defaults::apply(kind, &mut object, now);
+        let user = User::in_groups("system:apiserver", &["system:masters"]);
+        crate::strategy::prepare_create(kind, &mut object, crate::strategy::Context { now, user: &user });
+        Some((kind, object))
+    };
+    texts.into_iter().filter_map(read).collect()
 }
 
 /// Takes up what a server that ended had not finished.

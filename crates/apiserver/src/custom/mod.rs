@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::columns::CustomColumns;
-pub(crate) use definition::{marked, removed, resume, written};
+pub(crate) use definition::{builtin_definitions, marked, removed, resume, written};
 use schema::Node;
 pub use serve::served;
 

@@ -167,6 +167,11 @@ impl Call {
             }),
             Transform::None => {
                 let items = values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
+                let mut metadata = metadata;
+                // Lists of custom resources say even that they end here.
+                if self.served.custom.is_some() && metadata["continue"].is_null() {
+                    metadata["continue"] = "".into();
+                }
                 json!({
                     "kind": self.served.list_kind(), "apiVersion": self.served.api_version(), "metadata": metadata,
                     "items": items.collect::<Vec<_>>(),

@@ -96,7 +96,11 @@ impl Call {
                     };
                     patch::undecodable(&shown, &why)
                 })?;
-                let warnings = codec::strict(problems, expected, validation)?;
+                let warnings = codec::strict(problems, expected, validation).map_err(|status| {
+                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
+                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
+                    patch::undecodable(&shown, &why)
+                })?;
                 call.warnings = warnings;
                 let mut new = call.with_defaults(new)?;
                 call.own(Some(old), &mut new, &manager, &subresource);

@@ -229,9 +229,11 @@ impl Call {
         let scope = self.scope().to_owned();
         let found = namespace(object).to_owned();
         if !self.served.namespaced() {
-            if !found.is_empty() && self.served.custom.is_none() {
-                // A namespace on an object that has none is an error of validation, which comes later.
-                return Ok(());
+            // A namespace on an object that can have none is forgotten.
+            if !found.is_empty()
+                && let Some(metadata) = object["metadata"].as_object_mut()
+            {
+                metadata.remove("namespace");
             }
         } else if found.is_empty() {
             object["metadata"]["namespace"] = scope.into();
