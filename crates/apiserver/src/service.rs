@@ -157,7 +157,7 @@ where
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
         return nothing();
     }
-    let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
+    let offer = Offer { transforms: true, protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
@@ -173,12 +173,14 @@ where
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {
         Reply::Whole(response) => response,
-        Reply::Other(code, value) => reply::encoded(code, &value, accept),
+        Reply::Other(code, value) => reply::other(&core, code, value, accept, &include),
         Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
         Reply::Stored(code, object) => {
             let plain = accept == Accept::default() && served.shown_as_stored();
             if plain {
-                reply::response(code, "application/json", Body::full(object.bytes.clone()))
+                // The encoder of upstream ends every object with a new line.
+                let bytes = [object.bytes.as_ref(), b"\n"].concat();
+                reply::response(code, "application/json", Body::full(bytes))
             } else {
                 let value = core.value(&served, &object)?;
                 reply::object(&core, &served, code, value, accept, &include)

@@ -330,7 +330,7 @@ impl Call {
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new)?;
+                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);
