@@ -117,13 +117,20 @@ impl Call {
 
     /// The 410 of a list that cannot be continued as it began, with a token to go on all the same.
     fn token_too_old(&self, request: &ListRequest<'_>) -> Status {
-        let _ = request;
-        Status::expired(
+        // A version that was never given asks for what is there now.
+        let start = request.start_after.map(|(namespace, name)| {
+            let within = request.namespace.is_some() || namespace.is_empty();
+            if within { name.to_owned() } else { format!("{namespace}/{name}") }
+        });
+        let mut status = Status::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list without the \
              continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with \
              the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the \
              first chunk was returned and now may show up in the list.",
-        )
+        );
+        let continue_token = encode_token(&start.unwrap_or_default(), -1);
+        status.details = Some(Box::new(Details { continue_token, ..Details::default() }));
+        status
     }
 
     fn list_metadata(&self, list: &List, options: &ListOptions) -> Value {
@@ -133,9 +140,7 @@ impl Call {
         {
             let within = !self.scope().is_empty() || !self.served.namespaced();
             let start = if within { last.name().to_owned() } else { last.path().to_owned() };
-            let token = Continue { v: "meta.k8s.io/v1".into(), rv: i64::try_from(list.revision).unwrap_or(i64::MAX), start: format!("{start}\0") };
-            let token = serde_json::to_vec(&token).unwrap_or_default();
-            metadata["continue"] = URL_SAFE_NO_PAD.encode(token).into();
+            metadata["continue"] = encode_token(&start, i64::try_from(list.revision).unwrap_or(i64::MAX)).into();
             let unfiltered = options.label_selector.is_empty() && options.field_selector.is_empty();
             if let Some(remaining) = list.remaining.filter(|_| unfiltered) {
                 metadata["remainingItemCount"] = remaining.into();
@@ -216,6 +221,12 @@ pub(super) fn untyped(mut value: Value) -> Value {
         fields.remove("apiVersion");
     }
     value
+}
+
+/// A token that goes on behind this name.
+fn encode_token(start: &str, rv: i64) -> String {
+    let token = Continue { v: "meta.k8s.io/v1".into(), rv, start: format!("{start}\0") };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
 fn decode_token(token: &str) -> Result<Continue, Status> {
