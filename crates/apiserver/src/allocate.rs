@@ -30,17 +30,9 @@ pub fn on_create(core: &Core, kind: Kind<'_>, object: &mut Value) -> Result<(), 
 }
 
 /// Gives a service what a change of its type asks for.
-pub fn on_update(core: &Core, kind: Kind<'_>, object: &mut Value, old: &Value) -> Result<(), Status> {
+pub fn on_update(core: &Core, kind: Kind<'_>, object: &mut Value) -> Result<(), Status> {
     if (kind.group, kind.kind) != ("", "Service") {
         return Ok(());
-    }
-    if object["spec"]["clusterIP"].as_str().unwrap_or_default().is_empty()
-        && old["spec"]["type"] != "ExternalName"
-        && strategy::needs_cluster_ip(object)
-    {
-        for field in ["clusterIP", "clusterIPs"] {
-            object["spec"][field] = old["spec"][field].clone();
-        }
     }
     addresses(core, object)?;
     ports(core, object)
@@ -62,22 +54,12 @@ fn addresses(core: &Core, object: &mut Value) -> Result<(), Status> {
         };
         object["spec"]["clusterIP"] = free.into();
     }
-    let ip = object["spec"]["clusterIP"].clone();
-    if !object["spec"]["clusterIPs"].is_array() {
-        object["spec"]["clusterIPs"] = json!([ip]);
-    }
-    if !object["spec"]["ipFamilies"].is_array() {
-        object["spec"]["ipFamilies"] = json!(["IPv4"]);
-    }
-    if object["spec"]["ipFamilyPolicy"].is_null() {
-        object["spec"]["ipFamilyPolicy"] = "SingleStack".into();
-    }
+    strategy::complete_addresses(object);
     Ok(())
 }
 
 fn ports(core: &Core, object: &mut Value) -> Result<(), Status> {
-    let balanced = object["spec"]["type"] == "LoadBalancer" && object["spec"]["allocateLoadBalancerNodePorts"] != false;
-    if object["spec"]["type"] != "NodePort" && !balanced {
+    if !strategy::allocates_node_ports(object) {
         return Ok(());
     }
     let mut taken: BTreeSet<i64> = taken(core, object, |service| {

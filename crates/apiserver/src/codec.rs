@@ -59,26 +59,47 @@ pub fn body(
         Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
         Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
     };
-    if expected.custom.is_some() {
-        if !value.is_object() {
-            let found = match value {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Number(_) => "number",
-                Value::Bool(_) => "bool",
-                _ => "null",
-            };
-            let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-            let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
-        if value["kind"].as_str().unwrap_or_default().is_empty() {
-            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
+    if format == Format::Json {
+        heading(&value).map_err(|why| {
+            unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
+        })?;
+    }
+    if let Some(version) = value["apiVersion"].as_str().filter(|version| version.matches('/').count() > 1) {
+        return Err(unrecognized(format!("unexpected GroupVersion string: {version} ({})", excerpt(bytes))));
+    }
+    // Any kind can be a custom resource's, so that none is assumed.
+    if expected.custom.is_some() && value["kind"].as_str().unwrap_or_default().is_empty() {
+        let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
     }
     let object = typed(value, expected, &mut problems)?;
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
+}
+
+/// Kind and version are read before the rest, so it is they that are named where they cannot be read.
+fn heading(value: &Value) -> Result<(), String> {
+    let go = |value: &Value| match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        _ => "bool",
+    };
+    match value {
+        Value::Null => Ok(()),
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+                    return Err(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go(value)));
+                }
+            }
+            Ok(())
+        }
+        other => Err(format!(
+            r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
+            go(other)
+        )),
+    }
 }
 
 /// A parsed object of the expected kind, in canonical form.
@@ -110,10 +131,19 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
         }
     }
     let mut report = Report::default();
-    let object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    let disowned = disowns(&value);
+    let mut object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
     report.problems.append(problems);
     *problems = report.problems;
     Ok(object)
+}
+
+/// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
+pub(crate) fn disowns(value: &Value) -> bool {
+    value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
@@ -126,13 +156,14 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
             expected.kind, expected.kind
         ));
     }
-    if kind == expected.kind && group == expected.group {
+    if expected.custom.is_some() && kind == expected.kind && group == expected.group {
         return Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({ours})"
         ));
     }
     Status::bad_request(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        "{kind} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
+        expected.kind
     ))
 }
 
@@ -151,7 +182,7 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
     }
 }
 
-/// The beginning of a body that could not be read, as upstream shows it.
+/// The beginning of a body that could not be read, as upstream shows it: what does not look like JSON as numbers.
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
@@ -166,10 +197,13 @@ fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// YAML as JSON.
+/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_str_multiple_with_options(text, options).map_err(|error| error.to_string())?;
+    Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
@@ -182,7 +216,12 @@ fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> 
 
 /// An object's canonical form again, after defaults or a patch; what is unknown is dropped in silence.
 pub fn recanonical(served: &Served, object: Value) -> Result<Value, Status> {
-    decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))
+    let disowned = disowns(&object);
+    let mut object = decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))?;
+    if disowned {
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(object)
 }
 
 /// An object ready to be stored: encoded, but for the revision that it will get.

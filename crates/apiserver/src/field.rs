@@ -112,10 +112,9 @@ impl FieldError {
         Self::new(Wrong::NotFound, field, value, "")
     }
 
-    /// `Unsupported value`, with the words that are supported. Upstream sorts them.
+    /// `Unsupported value`, with the words that are supported, in upstream's order.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let mut words: Vec<String> = supported.iter().map(|w| format!("{w:?}")).collect();
-        words.sort();
+        let words: Vec<String> = supported.iter().map(|w| format!("{w:?}")).collect();
         let detail = if words.is_empty() { String::new() } else { format!("supported values: {}", words.join(", ")) };
         Self::new(Wrong::NotSupported, field, value, detail)
     }

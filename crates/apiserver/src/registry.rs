@@ -1,11 +1,12 @@
 //! The served resources: those of the built-in table, and those that CustomResourceDefinitions add.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::collections::Map;
 use plimsoll_schema::{GroupVersion, Resource, Schema, Scope, Subresource, Table, Type};
 
 use crate::custom::CustomResource;
+use crate::discovery::Documents;
 use crate::kind::Kind;
 use crate::status::GroupResource;
 use crate::store::ResourceKey;
@@ -150,6 +151,8 @@ pub struct Registry {
     /// The versions of what is stored under one key.
     versions: Map<ResourceKey, Vec<Arc<Served>>>,
     groups: Vec<GroupVersion>,
+    /// Made when they are first asked for.
+    documents: OnceLock<Documents>,
 }
 
 impl Registry {
@@ -215,6 +218,11 @@ impl Registry {
         all.sort_by(|a, b| (&a.key, a.stored_as.is_some(), &a.version).cmp(&(&b.key, b.stored_as.is_some(), &b.version)));
         all.dedup_by(|later, first| later.key == first.key);
         all
+    }
+
+    /// The OpenAPI documents of all that is served.
+    pub(crate) fn documents(&self) -> &Documents {
+        self.documents.get_or_init(|| Documents::new(self))
     }
 
     /// Groups and versions in the order in which discovery lists them.

@@ -41,6 +41,9 @@ pub fn response(code: u16, content_type: &str, body: Body) -> Response<Body> {
 pub fn refusal(status: &Status, accept: Accept) -> Response<Body> {
     let accept = Accept { transform: Transform::None, ..accept };
     let mut response = encoded(status.code, &status.to_value(), accept);
+    if status.code == 403 {
+        response.headers_mut().insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
     let retry = status.details.as_ref().map_or(0, |d| d.retry_after_seconds);
     if retry > 0 {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry));

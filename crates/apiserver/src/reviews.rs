@@ -27,7 +27,13 @@ pub fn answer(call: &Call, body: &Value) -> Result<Option<Reply>, Status> {
         now: core.clock.now(),
         lookup: &lookup,
     };
-    let mut answer = reviewer.answer(&call.served.kind, body)?;
+    // Upstream shows who asked on those reviews that are objects with a status of their own.
+    let mut body = body.clone();
+    if !matches!(call.served.kind.as_str(), "SelfSubjectRulesReview" | "SelfSubjectReview") {
+        let manager = call.manager(call.query.get("fieldManager").unwrap_or_default());
+        call.own(None, &mut body, &manager, "");
+    }
+    let mut answer = reviewer.answer(&call.served.kind, &body)?;
     answer["kind"] = call.served.kind.clone().into();
     answer["apiVersion"] = call.served.api_version().into();
     Ok(Some(Reply::Other(201, answer)))

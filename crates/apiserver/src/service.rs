@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::header::AUTHORIZATION;
@@ -17,14 +18,16 @@ use crate::body::Body;
 use crate::core::Core;
 use crate::reply::{self, Reply};
 use crate::request::accept::Offer;
-use crate::request::path::ResourcePath;
-use crate::request::{Accept, Query, Target};
+use crate::request::path::{ResourcePath, unfit_name, well_escaped};
+use crate::request::{Accept, Query, Target, Transform};
 use crate::status::Status;
 use crate::verbs::{Call, Verb};
-use crate::{discovery, health};
+use crate::{columns, discovery, health, strategy};
 
 /// The largest body that is read, as upstream has it.
 pub const LARGEST_BODY: usize = 3 << 20;
+/// How long a client may take to send a body: upstream's time for a whole request.
+const LONGEST_BODY: Duration = Duration::from_secs(60);
 
 /// The API as a tower service: under a listener, or under a `kube::Client` in the same process.
 #[derive(Debug, Clone)]
@@ -94,6 +97,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let asker = who(&core, trusted, &parts)?;
+    if !well_escaped(parts.uri.path()) {
+        return Err(Status::bad_request("400 Bad Request"));
+    }
     let target = Target::parse(parts.uri.path());
     let Target::Resource(path) = target else {
         let method = parts.method.as_str().to_ascii_lowercase();
@@ -101,7 +107,10 @@ where
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
-        return discovery::answer(&core, &target, &parts, &query);
+        let answer = discovery::answer(&core, &target, &parts, &query)?;
+        let read_only = target != Target::Other || parts.uri.path() == "/version";
+        let allowed = parts.method == Method::GET || !read_only;
+        return if allowed { Ok(answer) } else { Err(Status::method_not_allowed()) };
     };
     let verb = Verb::of(&parts.method, &path, &query).ok_or_else(Status::method_not_allowed)?;
     let name = named(&path, &query);
@@ -119,18 +128,34 @@ where
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
         return nothing();
     };
-    if served.namespaced() && path.namespace.is_empty() && (!path.name.is_empty() || matches!(verb, Verb::Create | Verb::DeleteCollection)) {
-        return nothing();
+    if served.namespaced() && path.namespace.is_empty() {
+        let unlisted = matches!(verb, Verb::Create | Verb::DeleteCollection);
+        if !path.name.is_empty() || (custom && unlisted) {
+            return nothing();
+        }
+        if unlisted {
+            return Err(Status::method_not_allowed());
+        }
     }
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
         return nothing();
+    }
+    if let Some(why) = unfit_name(&path.name) {
+        return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
     }
     let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
+    if accept.transform == Transform::Table && columns::Include::from_query(&include).is_none() {
+        let shown = crate::field::go_quoted(&include);
+        return Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {shown}: must be 'Metadata', 'Object', 'None', or empty"
+        )));
+    }
     let suffix = if matches!(verb, Verb::Create) { core.entropy.name("") } else { String::new() };
     let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, suffix, warnings: Vec::new() };
+    call.warnings.extend(strategy::deprecated_api(served.kind()).map(str::to_owned));
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {
         Reply::Whole(response) => response,
@@ -165,7 +190,8 @@ fn named(path: &ResourcePath, query: &Query) -> String {
 fn who(core: &Core, trusted: Option<Arc<User>>, parts: &Parts) -> Result<Arc<User>, Status> {
     match trusted {
         Some(user) => Ok(user),
-        None => core.authenticate(parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok())),
+        // A header that is no text is somebody who cannot prove anything, not nobody.
+        None => core.authenticate(parts.headers.get(AUTHORIZATION).map(|v| v.to_str().unwrap_or("Bearer \u{fffd}"))),
     }
 }
 
@@ -182,11 +208,16 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, LARGEST_BODY).collect().await {
+    let reading = tokio::time::timeout(LONGEST_BODY, Limited::new(body, LARGEST_BODY).collect());
+    let Ok(read) = reading.await else {
+        return Err(Status::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {LARGEST_BODY}")))
         }
-        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+        // The client broke off or sent no chunk where one must be; nobody may be there to read this.
+        Err(error) => Err(Status::new(500, "", error.to_string())),
     }
 }

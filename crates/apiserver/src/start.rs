@@ -8,8 +8,9 @@ use plimsoll_schema::Table;
 use serde_json::Value;
 
 use crate::admission::Plugins;
-use crate::auth::service_account::Issuer;
-use crate::auth::{Authenticator, Tokens, User, files, kubeconfig, tls};
+use crate::apply;
+use crate::auth::setup::Setup;
+use crate::auth::{User, kubeconfig};
 use crate::bootstrap;
 use crate::bootstrap::rbac::Reconciled;
 use crate::clock::{Clock, Entropy};
@@ -80,14 +81,9 @@ impl Started {
 
 /// A server in this process, without a socket: everything in memory, time and randomness as given.
 pub async fn in_process(clock: Clock, entropy: Entropy, housekeeping: bool) -> Result<Arc<Core>, StartError> {
-    let secret = entropy.with(|random| {
-        let mut bytes = [0u8; 32];
-        rand::RngCore::fill_bytes(random, &mut bytes);
-        bytes
-    });
-    let issuer = Issuer::new(ISSUER, &[], &secret);
+    let (authenticator, _) = entropy.with(|random| Setup::in_memory(&[], random));
     let store = Store::in_memory(HistoryLimits::default());
-    let core = Arc::new(Core::new(store, Authenticator::new(Tokens::default(), issuer), clock, entropy));
+    let core = Arc::new(Core::new(store, authenticator, clock, entropy));
     let address = SocketAddr::from(([127, 0, 0, 1], 6443));
     begin(&core, address, None, housekeeping).await?;
     Ok(core)
@@ -98,8 +94,6 @@ pub fn service(core: &Arc<Core>, user: User) -> ApiService {
     ApiService::acting_as(core.clone(), user)
 }
 
-const ISSUER: &str = "https://kubernetes.default.svc";
-
 /// Starts a server.
 pub async fn start(options: &Options) -> Result<Started, StartError> {
     let dir = &options.data_dir;
@@ -108,6 +102,13 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
         move |error| StartError::Io { what, error }
     };
     make_private(dir).map_err(io("cannot make the data folder", dir))?;
+    // Who waits for this file must not find that of an earlier run, which may have had another port.
+    let path = dir.join("kubeconfig");
+    if let Err(error) = std::fs::remove_file(&path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(io("cannot replace", &path)(error));
+    }
     let registry = Registry::new(Vec::new());
     let describe_stored = move |key: &str, bytes: &[u8]| describe_bytes(&registry, key, bytes);
     let (store, notes) = if options.in_memory {
@@ -119,43 +120,31 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
     let entropy = Entropy::system();
     let clock = Clock::System;
 
-    let tokens_path = dir.join("tokens.csv");
-    let entries = entropy
-        .with(|random| kubeconfig::ensure_tokens(&tokens_path, &kubeconfig::identities(), random))
-        .map_err(io("cannot use", &tokens_path))?;
-    let mut tokens = Tokens::default();
-    for entry in &entries {
-        tokens.insert(&entry.token, entry.user.clone());
-    }
-    let secret_path = dir.join("service-accounts.key");
-    let secret = entropy.with(|random| files::secret(&secret_path, random)).map_err(io("cannot use", &secret_path))?;
-    let authenticator = Authenticator::new(tokens, Issuer::new(ISSUER, &[], &secret));
-
     let host = options.listen.ip().to_string();
-    let pki = dir.join("pki");
-    make_private(&pki).map_err(io("cannot make", &pki))?;
-    let identity = tls::identity(&pki, &[host], clock.now()).map_err(|error| StartError::Tls(error.to_string()))?;
-    let listener = Listener::bind(options.listen, Some(identity.config)).await.map_err(|error| StartError::Io {
+    let users = kubeconfig::identities();
+    let setup = entropy
+        .with(|random| Setup::open(dir, &users, &[host], clock.now(), random))
+        .map_err(|error| StartError::Tls(error.to_string()))?;
+    let listener = Listener::bind(options.listen, Some(setup.tls.config.clone())).await.map_err(|error| StartError::Io {
         what: format!("cannot listen on {}; choose another address with --listen", options.listen),
         error,
     })?;
     let address = listener.address().map_err(|error| StartError::Io { what: "cannot listen".into(), error })?;
 
-    let mut core = Core::new(store, authenticator, clock, entropy);
+    let server = format!("https://{}", reachable(address));
+    let others = dir.join("kubeconfigs");
+    make_private(&others).map_err(io("cannot make", &others))?;
+    for user in &users {
+        let file = if user.name == kubeconfig::ADMIN { path.clone() } else { others.join(user.name.replace(':', "-")) };
+        setup.write_kubeconfig(&file, &server, &user.name).map_err(io("cannot write", &file))?;
+    }
+
+    let ca = setup.tls.ca.clone();
+    let mut core = Core::new(store, setup.authenticator, clock, entropy);
     core.plugins = options.plugins;
     let core = Arc::new(core);
-    begin(&core, address, Some(&identity.ca), options.housekeeping).await?;
+    begin(&core, address, Some(&ca), options.housekeeping).await?;
 
-    let server = format!("https://{}", reachable(address));
-    let path = dir.join("kubeconfig");
-    for entry in &entries {
-        let file = if entry.user.name == kubeconfig::ADMIN { path.clone() } else { dir.join("kubeconfigs").join(entry.user.name.replace(':', "-")) };
-        if let Some(parent) = file.parent() {
-            make_private(parent).map_err(io("cannot make", parent))?;
-        }
-        let config = kubeconfig::Kubeconfig { server: &server, ca: Some(&identity.ca), user: &entry.user.name, token: &entry.token };
-        config.write(&file).map_err(io("cannot write", &file))?;
-    }
     Ok(Started { core, listener, kubeconfig: path, notes })
 }
 
@@ -256,7 +245,13 @@ async fn ensure(core: &Arc<Core>, served: &Served, mut object: Value) -> Result<
             Expect::Absent
         }
     };
-    let object = crate::codec::recanonical(served, object)?;
+    let mut object = crate::codec::recanonical(served, object)?;
+    if expect == Expect::Absent {
+        let reset = apply::reset(served.kind(), "");
+        let target = apply::Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &apply::OneVersion };
+        let manager = apply::Manager { name: bootstrap::field_manager(served.kind()), subresource: "" };
+        apply::update(&target, None, &mut object, &manager, core.clock.now());
+    }
     // Nobody else writes yet, so there is nothing to conflict with.
     core.put(served, object, expect).await.map(|_| ())
 }

@@ -123,7 +123,10 @@ impl Status {
         let list = match errors {
             [] => "<nil>".to_owned(),
             [one] => one.to_string(),
-            many => format!("[{}]", crate::field::aggregate(many).join(", ")),
+            many => match crate::field::aggregate(many).as_slice() {
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(", ")),
+            },
         };
         let mut status = Self::new(422, "Invalid", format!("{full} \"{name}\" is invalid: {list}"));
         status.details = Some(Box::new(Details {

@@ -4,6 +4,8 @@
 //! its standard output; the parent kills it (SIGKILL), opens the folder itself to look, and starts the next one. `CRASH_KILLS` sets how
 //! often, `CRASH_SEED` repeats a run's choices.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use plimsoll_apiserver::store::{
-    Change, Expect, HistoryLimits, ListRequest, Meta, Opened, ResourceKey, Store, WriteError,
+    Change, Expect, HistoryLimits, ListRequest, Meta, Opened, ResourceKey, RevisionError, Store, WriteError,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -169,6 +171,22 @@ fn live_and_die(
     acknowledged
 }
 
+/// A watch from before the restart goes on where nothing was missed, and is told to list again where something was.
+fn check_watch(store: &Store, resource: &ResourceKey, kill: u64, known: &BTreeMap<String, Known>) {
+    let of_resource = known.iter().filter(|(key, _)| key.split(' ').next() == Some(resource));
+    let Some(last) = of_resource.filter_map(|(_, entry)| entry.revision).max() else { return };
+    let mut watcher = match store.watch(resource, last) {
+        Ok(watcher) => watcher,
+        Err(RevisionError::TooOld { oldest }) => {
+            assert!(oldest > last && oldest <= store.revision(), "kill {kill}: {resource} {last} {oldest}");
+            store.watch(resource, oldest).unwrap()
+        }
+        Err(error) => panic!("kill {kill}: {error}"),
+    };
+    assert!(watcher.try_next().unwrap().is_none(), "kill {kill}: nothing has happened since the start");
+    assert!(matches!(store.watch(resource, last - 1), Err(RevisionError::TooOld { .. })), "kill {kill}: {resource}");
+}
+
 /// Opens the store as a restarted server would and compares it with what the child said.
 fn check(folder: &Path, kill: u64, known: &mut BTreeMap<String, Known>, highest: &mut u64) {
     let Opened { store, notes } = open(folder);
@@ -190,7 +208,7 @@ fn check(folder: &Path, kill: u64, known: &mut BTreeMap<String, Known>, highest:
             assert!(object.created_revision <= object.revision && object.revision <= store.revision());
             found.insert(format!("{resource} {}", object.path()), object.revision);
         }
-        assert!(store.watch(&resource, store.revision()).is_ok(), "a watch from now must begin");
+        check_watch(&store, &resource, kill, known);
     }
     for path in found.keys() {
         assert!(known.contains_key(path), "kill {kill}: {path} was never written");

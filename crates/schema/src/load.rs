@@ -122,7 +122,7 @@ fn expression(raw: &Value, ids: &Map<&str, TypeId>) -> Type {
             },
         };
     }
-    for (key, of) in raw.as_object().into_iter().flatten() {
+    if let Some((key, of)) = raw.as_object().and_then(|object| object.iter().next()) {
         let of = Box::new(expression(of, ids));
         return match key.as_str() {
             "list" => Type::List(of),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::field::{FieldError, aggregate};
+use crate::field::{FieldError, Wrong, aggregate};
 use crate::status::{GroupResource, Status};
 use crate::strategy::set_condition;
 use crate::value::{ensure, get, list, name, namespace, remove, text, texts};
@@ -18,7 +18,13 @@ pub fn check(binding: &Value, url_name: &str) -> Result<(), Status> {
     let mut errors = Vec::new();
     let kind = text(binding, &["target", "kind"]);
     if !matches!(kind, "" | "Node") {
-        errors.push(FieldError::not_supported("target.kind", &json!(kind), &["Node", "<empty>"]));
+        // In this order, which is not the alphabet's.
+        errors.push(FieldError::new(
+            Wrong::NotSupported,
+            "target.kind",
+            &json!(kind),
+            "supported values: \"Node\", \"<empty>\"",
+        ));
     }
     let node = text(binding, &["target", "name"]);
     if node.is_empty() {

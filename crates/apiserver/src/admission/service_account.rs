@@ -10,7 +10,7 @@ use crate::value::{ensure, ensure_list, get, list, list_mut, text};
 const MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// What the volume with the token is called, before the part made up.
 const VOLUME: &str = "kube-api-access-";
-/// How long the token is good for: a year and a little, so that old clients that never read it again still work.
+/// How long the token is good for. The odd seconds tell the issuer that the pod did not ask for it itself.
 const TOKEN_SECONDS: i64 = 3607;
 
 pub(super) fn admit(request: &Request<'_>, pod: &mut Value, cluster: &dyn Cluster) -> Result<(), Status> {

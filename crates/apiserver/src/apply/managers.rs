@@ -10,7 +10,7 @@ use super::values::go_json;
 
 /// How a manager came to own its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// By server-side apply.
     Apply,
     /// By any other write.
@@ -223,38 +223,36 @@ impl<'a> Managed<'a> {
             std::mem::take(&mut self.entries).into_iter().partition(|entry| entry.operation == Operation::Update);
         self.entries = rest;
         old.sort_by_cached_key(|entry| (entry.time.clone(), entry.identifier()));
-        // Of each version, the first old updater waits; with the second, both go into a bucket, and those after them too.
-        let mut buckets: BTreeMap<Cow<'a, str>, Entry<'a>> = BTreeMap::new();
-        let mut kept = Vec::with_capacity(MOST_UPDATERS);
-        for entry in old {
+        // Of each version, the first old updater waits; with the second, both go into a bucket, and those after them too. `None` marks
+        // those who are gone, so that places stay.
+        let mut old: Vec<Option<Entry<'a>>> = old.into_iter().map(Some).collect();
+        let mut firsts: BTreeMap<Cow<'a, str>, usize> = BTreeMap::new();
+        let mut buckets: BTreeMap<Cow<'a, str>, usize> = BTreeMap::new();
+        for (at, entry) in old.iter().enumerate() {
+            if let Some(entry) = entry.as_ref().filter(|e| e.manager == ANCIENT && e.subresource.is_empty()) {
+                buckets.insert(entry.api_version.clone(), at);
+            }
+        }
+        for at in 0..old.len() {
             if count <= MOST_UPDATERS {
-                kept.push(entry);
+                break;
+            }
+            let Some(version) = old.get(at).and_then(|e| e.as_ref()).map(|e| e.api_version.clone()) else { continue };
+            let Some(first) = firsts.get(&version).copied() else {
+                firsts.insert(version, at);
                 continue;
-            }
-            match buckets.get_mut(&entry.api_version) {
-                None => _ = buckets.insert(entry.api_version.clone(), entry),
-                Some(bucket) => {
-                    bucket.manager = ANCIENT.into();
-                    bucket.subresource = Cow::default();
-                    bucket.gain(entry.fields);
-                    bucket.time = entry.time;
-                    count -= 1;
-                }
-            }
-        }
-        for bucket in buckets.into_values() {
-            // An old bucket may be among those that stay, where it is newer than the rest.
-            match kept.iter().position(|entry| entry.is(&bucket)) {
-                Some(at) => {
-                    let newer = kept.remove(at);
-                    let mut bucket = bucket;
-                    bucket.gain(newer.fields);
-                    self.entries.push(bucket);
-                }
-                None => self.entries.push(bucket),
+            };
+            let bucket = *buckets.entry(version).or_insert(first);
+            count -= 1;
+            let Some(entry) = old.get_mut(at).and_then(Option::take) else { continue };
+            if let Some(bucket) = old.get_mut(bucket).and_then(Option::as_mut) {
+                bucket.manager = ANCIENT.into();
+                bucket.subresource = Cow::default();
+                bucket.gain(entry.fields);
+                bucket.time = entry.time;
             }
         }
-        self.entries.append(&mut kept);
+        self.entries.extend(old.into_iter().flatten());
     }
 }
 

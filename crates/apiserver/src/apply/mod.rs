@@ -38,7 +38,6 @@ use serde_json::{Map, Value};
 
 use crate::kind::Kind;
 
-pub use managers::Operation;
 pub use path::PathElement;
 pub use reset::{Reset, reset, reset_custom};
 pub use server_side::apply;

@@ -12,8 +12,6 @@ pub enum Reset {
     Nothing,
     /// These fields, with all that is below them, are not written.
     Fields(FieldSet<'static>),
-    /// Only what is below these patterns is written; `None` stands for any step.
-    AllBut(&'static [&'static [Option<&'static str>]]),
 }
 
 impl Reset {
@@ -22,7 +20,6 @@ impl Reset {
         match self {
             Self::Nothing => {}
             Self::Fields(fields) => set.subtract_trees(fields),
-            Self::AllBut(patterns) => set.keep_under(patterns),
         }
     }
 }
@@ -31,18 +28,9 @@ const STATUS: &[&[&str]] = &[&["status"]];
 const SPEC: &[&[&str]] = &[&["spec"]];
 const SPEC_AND_METADATA: &[&[&str]] = &[&["metadata"], &["spec"]];
 
-const RESIZE: &[&[Option<&str>]] = &[
-    &[Some("spec"), Some("containers"), None, Some("resources")],
-    &[Some("spec"), Some("containers"), None, Some("resizePolicy")],
-    &[Some("spec"), Some("initContainers"), None, Some("resources")],
-    &[Some("spec"), Some("initContainers"), None, Some("resizePolicy")],
-];
-
 /// What writes to a kind, or to a subresource of it, leave as it is. For custom resources see [`reset_custom`].
 pub fn reset(kind: Kind<'_>, subresource: &str) -> Reset {
     let fields: &[&[&str]] = match (kind.group, kind.kind, subresource) {
-        ("", "Pod", "ephemeralcontainers") => return Reset::AllBut(&[&[Some("spec"), Some("ephemeralContainers")]]),
-        ("", "Pod", "resize") => return Reset::AllBut(RESIZE),
         ("", "Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
         ("apps", "Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
         ("certificates.k8s.io", "CertificateSigningRequest", sub) => match sub {

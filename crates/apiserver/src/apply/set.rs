@@ -205,30 +205,6 @@ impl<'a> FieldSet<'a> {
         out
     }
 
-    /// Keeps only the paths that begin with one of the patterns; a pattern's `None` stands for any step.
-    pub(crate) fn keep_under(&mut self, patterns: &[&[Option<&str>]]) {
-        if patterns.iter().any(|p| p.is_empty()) {
-            return;
-        }
-        self.nodes.retain_mut(|node| {
-            let matching: Vec<&[Option<&str>]> = patterns
-                .iter()
-                .filter_map(|p| p.split_first())
-                .filter(|(first, _)| match (first, &node.step) {
-                    (None, _) => true,
-                    (Some(name), PathElement::Field(field)) => name == field,
-                    (Some(_), _) => false,
-                })
-                .map(|(_, rest)| rest)
-                .collect();
-            if matching.is_empty() {
-                return false;
-            }
-            node.below.keep_under(&matching);
-            node.says_something()
-        });
-    }
-
     /// Every path: first all those that end at a level, then those that go on below it.
     pub fn for_each(&self, act: &mut impl FnMut(&[PathElement<'a>])) {
         self.visit(&mut Vec::new(), act);

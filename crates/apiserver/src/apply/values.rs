@@ -29,8 +29,8 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
             differing.unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         (Value::Object(a), Value::Object(b)) => {
-            let differing = a.iter().zip(b).map(|((ka, va), (kb, vb))| ka.cmp(kb).then_with(|| order(va, vb)));
-            differing.filter(|o| o.is_ne()).next().unwrap_or_else(|| a.len().cmp(&b.len()))
+            let mut orders = a.iter().zip(b).map(|((ka, va), (kb, vb))| ka.cmp(kb).then_with(|| order(va, vb)));
+            orders.find(|o| o.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
         }
         _ => rank(a).cmp(&rank(b)),
     }

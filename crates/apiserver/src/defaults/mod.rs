@@ -6,6 +6,7 @@
 //! is looked into even where it is absent. What a round trip through upstream's internal types changes stands in [`mod@conversion`].
 
 mod autoscaling;
+mod autoscaling_versions;
 mod cluster;
 mod conversion;
 mod core;
@@ -21,6 +22,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::value::{Fields, is_zero};
 
+pub use autoscaling_versions::convert_autoscaler;
 pub use conversion::{convert_event, round_trip, set_template_generation, template_generation};
 
 /// What defaults may depend on besides the object.

@@ -2,6 +2,8 @@
 
 mod openapi;
 
+pub use openapi::Documents;
+
 use http::Response;
 use http::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;

@@ -120,7 +120,7 @@ impl Written {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     /// What the change at this place expected does not hold.
-    #[error("change {change}: {}", match current { Some(object) => format!("{} is at revision {}", object.path(), object.revision), None => "the object does not exist".to_owned() })]
+    #[error("change {change}: {}", describe(current.as_deref()))]
     Conflict {
         /// Which change.
         change: usize,
@@ -146,4 +146,11 @@ pub enum WriteError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+}
+
+fn describe(current: Option<&Object>) -> String {
+    match current {
+        Some(object) => format!("{} is at revision {}", object.path(), object.revision),
+        None => "the object does not exist".to_owned(),
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
 
-use super::object::{ByPath, Object, ResourceKey};
+use super::object::{ByPath, Meta, Object, ResourceKey};
 use super::resource::Resource;
 use super::stage::Stage;
 use super::{Describe, OpenError};
@@ -60,11 +60,12 @@ impl Loaded {
     }
 }
 
-/// Opens the file with `make`, and reads it whole.
+/// Opens the file with `make`, and reads it whole; `length` is the file's.
 ///
 /// A damaged file is an error. redb checks what it reads, but not everywhere before it uses it, so a panic of its is one too.
 pub(super) fn open(
     make: impl FnOnce(&mut redb::Builder) -> Result<Database, redb::DatabaseError>,
+    length: u64,
     describe: &Describe,
 ) -> Result<(Disk, Loaded), OpenError> {
     let attempt = catch_unwind(AssertUnwindSafe(|| {
@@ -73,20 +74,12 @@ pub(super) fn open(
         let mut database = make(&mut builder).map_err(OpenError::from_database)?;
         prepare(&database)?;
         let (loaded, bytes) = load(&database, describe)?;
-        let allocated = allocated_bytes(&database)?;
-        if allocated > WORTH_COMPACTING && allocated / 4 > bytes {
+        if length > WORTH_COMPACTING && length / 4 > bytes {
             database.compact().map_err(|error| OpenError::damaged(error.to_string()))?;
         }
         Ok((Disk { database, scratch: Vec::new() }, loaded))
     }));
     attempt.unwrap_or_else(|_| Err(OpenError::damaged("reading it failed inside the storage library".into())))
-}
-
-fn allocated_bytes(database: &Database) -> Result<u64, OpenError> {
-    let transaction = database.begin_write().map_err(OpenError::reading)?;
-    let stats = transaction.stats().map_err(OpenError::reading)?;
-    transaction.abort().map_err(OpenError::reading)?;
-    Ok(stats.allocated_pages() * stats.page_size() as u64)
 }
 
 /// Makes the tables of an empty file, and refuses one with a layout this code does not know.
@@ -131,39 +124,58 @@ fn load(database: &Database, describe: &Describe) -> Result<(Loaded, u64), OpenE
         }
     }
     let mut bytes = 0;
-    let mut current: Option<(ResourceKey, Vec<ByPath>)> = None;
+    let mut rows: Vec<(ResourceKey, Object)> = Vec::new();
     let objects = transaction.open_table(OBJECTS).map_err(OpenError::reading)?;
     for entry in objects.iter().map_err(OpenError::reading)? {
         let (key, value) = entry.map_err(OpenError::reading)?;
         bytes += (key.value().len() + value.value().len()) as u64;
-        let (resource, object) = decode(key.value(), value.value(), describe)
+        let (resource, object) = decode(key.value(), value.value())
             .ok_or_else(|| OpenError::damaged(format!("the entry {} is cut short", key.value().escape_ascii())))?;
         if object.revision > loaded.revision {
             return Err(OpenError::damaged(format!("{} is newer than the store", object.path())));
         }
-        match &mut current {
-            Some((name, list)) if **name == *resource => list.push(ByPath(Arc::new(object))),
-            _ => {
-                if let Some((name, list)) = current.take() {
-                    loaded.objects.insert(name, list.into_iter().collect());
-                }
-                current = Some((resource.into(), vec![ByPath(Arc::new(object))]));
-            }
-        }
+        let resource = match rows.last() {
+            Some((last, _)) if **last == *resource => last.clone(),
+            _ => resource.into(),
+        };
+        rows.push((resource, object));
     }
-    if let Some((name, list)) = current {
-        loaded.objects.insert(name, list.into_iter().collect());
+    describe_all(&mut rows, describe);
+    let mut rows = rows.into_iter().peekable();
+    while let Some((resource, first)) = rows.next() {
+        let mut set = vec![ByPath(Arc::new(first))];
+        while let Some((_, object)) = rows.next_if(|(next, _)| *next == resource) {
+            set.push(ByPath(Arc::new(object)));
+        }
+        loaded.objects.insert(resource, set.into_iter().collect());
     }
     Ok((loaded, bytes))
 }
 
-fn decode<'a>(key: &'a [u8], value: &[u8], describe: &Describe) -> Option<(&'a str, Object)> {
+/// Fills in what selectors ask for, on all processors: with many objects this is most of the time until a server is ready.
+fn describe_all(rows: &mut [(ResourceKey, Object)], describe: &Describe) {
+    const WORTH_A_THREAD: usize = 1000;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = rows.len().div_ceil(processors).max(WORTH_A_THREAD);
+    std::thread::scope(|scope| {
+        for part in rows.chunks_mut(part) {
+            scope.spawn(move || {
+                for (resource, object) in part {
+                    object.meta = describe(resource, &object.bytes);
+                }
+            });
+        }
+    });
+}
+
+/// An object without what selectors ask for.
+fn decode<'a>(key: &'a [u8], value: &[u8]) -> Option<(&'a str, Object)> {
     let (resource, path) = std::str::from_utf8(key).ok()?.split_once('\0')?;
     let (header, bytes) = value.split_at_checked(HEADER)?;
     let (revision, created) = header.split_at_checked(8)?;
     let revision = u64::from_le_bytes(revision.try_into().ok()?);
     let created = u64::from_le_bytes(created.try_into().ok()?);
-    Some((resource, Object::new(path, revision, created, bytes, describe(resource, bytes))))
+    Some((resource, Object::new(path, revision, created, bytes, Meta::default())))
 }
 
 impl Disk {

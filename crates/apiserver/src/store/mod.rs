@@ -1,4 +1,16 @@
-//! The durable, revisioned object store with watch history.
+//! The durable, revisioned object store with watch history: see [`Store`].
+//!
+//! All objects are in memory, encoded; the file is read only when a store is opened. A data folder holds
+//!
+//! | file | what | if it is lost |
+//! | --- | --- | --- |
+//! | `store.redb` | the objects, the last revision, the last revision of each resource | the cluster is empty |
+//! | `high-water` | the last acknowledged revision, to find out that a disk has lost what it said it had | that goes unnoticed |
+//! | `lock` | held by the process that uses the folder, with its pid | made anew |
+//! | `store.redb.new` | a store that is being made, or whose making was cut short | made anew |
+//!
+//! History (for watches that resume and lists that continue) is only in memory. After a restart a watch goes on if its resource did
+//! not change since; otherwise it is too old, and its client lists again.
 
 mod change;
 mod disk;
@@ -7,6 +19,8 @@ mod fault_tests;
 #[cfg(test)]
 mod faults;
 mod folder;
+#[cfg(test)]
+mod model_tests;
 mod object;
 mod open;
 mod resource;
@@ -69,7 +83,8 @@ impl Default for HistoryLimits {
 /// - In memory the same stage → publish runs inside `write()` itself, at its first poll and without a thread, so that a process on
 ///   one thread behaves the same every time.
 ///
-/// Clones share the store. When the last one is dropped, what is queued is finished and the data folder is free again.
+/// Clones share the store. Dropping the last one blocks until what is queued is finished and the data folder is free again;
+/// [`Store::close`] does the same without blocking.
 #[derive(Debug, Clone)]
 pub struct Store {
     shared: Arc<Shared>,

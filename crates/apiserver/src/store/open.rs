@@ -1,5 +1,6 @@
 //! Opening a data folder.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,10 +26,11 @@ pub struct Opened {
 /// Something about an opened store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
-    /// Writes that were acknowledged are not there: the disk had said that it has them.
+    /// Writes that were acknowledged are not there, although the disk had said that it has them.
     #[error(
-        "the store opened at revision {opened_at}, older than the last acknowledged {acknowledged}: a disk lied about a flush; \
-         what was written in between is lost, and revisions go on after {continues_after}"
+        "the store opened at revision {opened_at}, older than the last acknowledged {acknowledged}: a disk lied about a flush, \
+         or an older copy of the file was put back; what was written in between is lost, and revisions go on after \
+         {continues_after}"
     )]
     LostFlush {
         /// The newest revision found.
@@ -127,13 +129,15 @@ impl Store {
     pub fn open(folder: &Path, limits: HistoryLimits, describe: &Describe) -> Result<Opened, OpenError> {
         let taken = Folder::take(folder)?;
         let path = taken.store_path();
-        let file = taken
-            .store(|file| disk::open(|builder| builder.create_file(file), describe).map(drop))
-            .map_err(|error| error.of(folder, &path))?;
+        let named = |error: OpenError| error.of(folder, &path);
+        let open = |file: File| {
+            let length = file.metadata().map_err(|error| OpenError::Io { path: path.clone(), error })?.len();
+            disk::open(|builder| builder.create_file(file), length, describe).map_err(named)
+        };
+        let file = taken.store(|file| open(file).map(drop))?;
         let high_water = taken.high_water()?;
-        let (disk, loaded) =
-            disk::open(|builder| builder.create_file(file), describe).map_err(|error| error.of(folder, &path))?;
-        start(disk, loaded, Box::new(high_water), Some(taken), limits).map_err(|error| error.of(folder, &path))
+        let (disk, loaded) = open(file)?;
+        start(disk, loaded, Box::new(high_water), Some(taken), limits).map_err(named)
     }
 
     /// Opens a store on another kind of disk.
@@ -144,7 +148,7 @@ impl Store {
         limits: HistoryLimits,
         describe: &Describe,
     ) -> Result<Opened, OpenError> {
-        let (disk, loaded) = disk::open(|builder| builder.create_with_backend(backend), describe)?;
+        let (disk, loaded) = disk::open(|builder| builder.create_with_backend(backend), 0, describe)?;
         start(disk, loaded, high_water, None, limits)
     }
 }

@@ -74,7 +74,11 @@ pub(super) fn drop_disabled(kind: Kind<'_>, object: &mut Value, old: Option<&Val
     let table = Table::builtin();
     let Some(id) = table.kind(kind.group, kind.version, kind.kind) else { return };
     let ty = Type::Struct(id);
-    for gate in OFF {
+    if !uses(&table, &ty, object, &OFF.concat()) {
+        return;
+    }
+    // Hardly any object has any of them.
+    for gate in OFF.iter().filter(|gate| uses(&table, &ty, object, gate)).collect::<Vec<_>>() {
         if !old.is_some_and(|old| uses(&table, &ty, old, gate)) {
             forget(&table, &ty, object, gate);
         }

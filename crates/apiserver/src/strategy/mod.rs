@@ -6,6 +6,7 @@
 //! ```
 
 mod create;
+mod custom;
 mod deletion;
 mod fields;
 mod gates;
@@ -19,13 +20,14 @@ mod warnings;
 
 pub use crate::auth::User;
 pub use create::prepare_create;
+pub use custom::{prepare_custom_create, prepare_custom_update};
 pub use deletion::{Propagation, default_propagation, graceful_delete};
 pub use fields::{field_label, is_selectable, selectable_fields};
 pub use pod::set_condition;
 pub use quality::quality_of_service;
 pub(crate) use resources::aggregate;
 pub use rules::{allow_create_on_update, allow_unconditional_update};
-pub use service::needs_cluster_ip;
+pub use service::{allocates_node_ports, complete_addresses, needs_cluster_ip};
 pub use update::prepare_update;
 pub use warnings::{deprecated_api, on_create as warnings_on_create, on_update as warnings_on_update};
 

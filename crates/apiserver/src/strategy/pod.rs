@@ -112,7 +112,7 @@ fn app_armor(pod: &mut Value) -> Vec<String> {
     warnings
 }
 
-fn app_armor_profile(annotation: &str) -> Option<Value> {
+pub(super) fn app_armor_profile(annotation: &str) -> Option<Value> {
     Some(match annotation {
         "unconfined" => json!({"type": "Unconfined"}),
         "runtime/default" => json!({"type": "RuntimeDefault"}),

@@ -25,7 +25,7 @@ pub fn prepare_update(kind: Kind<'_>, subresource: &str, new: &mut Value, old: &
 }
 
 /// What no write changes. Upstream does this after the kind's own part.
-fn system_metadata(new: &mut Value, old: &Value) {
+pub(super) fn system_metadata(new: &mut Value, old: &Value) {
     if text(new, &["metadata", "uid"]).is_empty() {
         copy_field(new, old, &["metadata", "uid"]);
     }
@@ -45,7 +45,10 @@ fn main(kind: Kind<'_>, rules: Rules, new: &mut Value, old: &Value, context: Con
     }
     match (kind.group, kind.kind) {
         ("", "Namespace") => copy_field(new, old, &["spec", "finalizers"]),
-        ("", "Service") => service::drop_type_dependent(new, old),
+        ("", "Service") => {
+            service::keep_allocated(new, old);
+            service::drop_type_dependent(new, old);
+        }
         ("", "PersistentVolumeClaim") => create::claim_source(new, Some(old)),
         ("", "Node") if get(old, &["spec", "configSource"]).is_none() => remove(new, &["spec", "configSource"]),
         ("", "Secret") if text(new, &["type"]).is_empty() => copy_field(new, old, &["type"]),

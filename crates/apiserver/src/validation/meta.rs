@@ -211,7 +211,8 @@ fn no_new_finalizers(new: &[&str], old: &[&str], path: &Path) -> Option<FieldErr
     Some(FieldError::forbidden(path, said))
 }
 
-fn managed_fields(metadata: &Value, path: &Path) -> Vec<FieldError> {
+/// Who manages which fields, in some metadata.
+pub fn managed_fields(metadata: &Value, path: &Path) -> Vec<FieldError> {
     let mut out = Vec::new();
     for (i, entry) in list(metadata, "managedFields").iter().enumerate() {
         let field = path.index(i);

@@ -22,6 +22,8 @@ pub fn duplicate(path: &Path, value: String) -> FieldError {
 pub fn unsupported(path: &Path, value: &Value, words: &[&str]) -> FieldError {
     let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let mut out = FieldError::not_supported(path, value, &[]);
+    // Words of a fixed set have a type of their own upstream, and those are shown as JSON.
+    out.value = go_json(value);
     out.detail = format!("supported values: {}", words.join(", "));
     out
 }

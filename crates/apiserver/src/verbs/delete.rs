@@ -19,8 +19,8 @@ use crate::kind::Kind;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::Query;
-use crate::request::options::FieldValidation;
-use crate::status::Status;
+use crate::request::options::{FieldValidation, dry_run};
+use crate::status::{GroupResource, Status};
 use crate::store::{Expect, Object};
 use crate::strategy::Propagation;
 use crate::verbs::Call;
@@ -48,7 +48,7 @@ pub struct DeleteOptions {
 }
 
 /// The kinds whose deletion answers with the object; the others answer with a Status.
-const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
+pub(crate) const ANSWERED_WITH_OBJECT: [(&str, &str); 17] = [
     ("", "Pod"),
     ("", "PodTemplate"),
     ("", "Namespace"),
@@ -81,7 +81,10 @@ impl DeleteOptions {
     /// Reads the body, or the query where there is none.
     pub fn parse(call: &Call, body: &Bytes) -> Result<Self, Status> {
         let mut options = if body.is_empty() { Self::from_query(&call.query)? } else { Self::from_body(call, body)? };
-        options.dry_run = options.dry_run || call.query.all("dryRun").any(|word| word == "All");
+        match dry_run(&call.query) {
+            Ok(dry_run) => options.dry_run |= dry_run,
+            Err(error) => return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])),
+        }
         options.check()?;
         Ok(options)
     }
@@ -118,18 +121,28 @@ impl DeleteOptions {
                         plimsoll_schema::decode::parse(body)
                             .map_err(|error| {
                                 Status::bad_request(format!(
-                                    "the object provided is unrecognized (must be of type DeleteOptions): couldn't get version/kind; json parse error: {error}"
+                                    "couldn't get version/kind; json parse error: {error}"
                                 ))
                             })?
                             .0
                     }
                 };
                 if let Some(fields) = value.as_object_mut() {
-                    fields.remove("apiVersion");
-                    fields.remove("kind");
+                    let version = fields.remove("apiVersion");
+                    let kind = fields.remove("kind");
+                    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+                    if !matches!(kind, "" | "DeleteOptions") {
+                        let version = version.as_ref().and_then(Value::as_str).unwrap_or_default();
+                        return Err(Status::bad_request(format!(
+                            "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+                        )));
+                    }
                 }
                 let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
-                codec::typed(value, expected, &mut Vec::new())?
+                let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
+                codec::typed(value, expected, &mut Vec::new()).map_err(|status| {
+                    Status { message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(), ..status }
+                })?
             }
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -163,8 +176,9 @@ impl DeleteOptions {
         if let Some(word) = &self.propagation
             && !matches!(word.as_str(), "Foreground" | "Background" | "Orphan")
         {
-            let mut error = FieldError::not_supported("propagationPolicy", &json!(word), &["Foreground", "Background", "Orphan"]);
+            let mut error = FieldError::not_supported("propagationPolicy", &json!(word), &[]);
             error.wrong = Wrong::NotSupported;
+            error.detail = r#"supported values: "Foreground", "Background", "Orphan", "nil""#.into();
             errors.push(error);
         }
         if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &errors)) }
@@ -251,18 +265,19 @@ fn graceful(served: &Served) -> bool {
 
 fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let metadata = &old["metadata"];
-    for (what, word, wanted, found) in [
-        ("UID", "UID", &options.uid, metadata["uid"].as_str()),
-        ("ResourceVersion", "ResourceVersion", &options.version, metadata["resourceVersion"].as_str()),
+    for (what, wanted, found, hint) in [
+        ("UID", &options.uid, metadata["uid"].as_str(), "deleted and then recreated"),
+        ("ResourceVersion", &options.version, metadata["resourceVersion"].as_str(), "modified"),
     ] {
         if let Some(wanted) = wanted
             && Some(wanted.as_str()) != found
         {
             let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {word} in object meta: {}",
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({}). The object might have been {hint}",
                 found.unwrap_or_default()
             );
-            return Err(Status::conflict(served.name(), name, &why));
+            // Upstream puts the kind where the resource's name belongs.
+            return Err(Status::conflict(GroupResource { group: &served.group, resource: &served.kind }, name, &why));
         }
     }
     Ok(())

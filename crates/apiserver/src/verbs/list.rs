@@ -44,10 +44,13 @@ impl Call {
     /// The selectors of this request.
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
-        Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
-            Some(custom) => matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field),
-            None => strategy::is_selectable(self.served.kind(), field),
-        })
+        let general = |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
+        let filter = Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
+            Some(custom) if general(field) || custom.is_selectable(field) => Ok(field.to_owned()),
+            Some(_) => Err(format!("field label not supported: {field}")),
+            None => strategy::field_label(self.served.kind(), field).map(str::to_owned),
+        })?;
+        Ok(filter.of_custom(self.served.custom.clone()))
     }
 
     /// The objects asked for.
@@ -245,6 +248,9 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
     let match_field = "resourceVersionMatch";
     let matching = options.version_match.as_str();
     if watch {
+        if !options.continue_token.is_empty() {
+            errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+        }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
                 if matching.is_empty() {
@@ -276,9 +282,6 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
         if options.send_initial_events.is_some() {
             errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
-    }
-    if options.limit < 0 {
-        errors.push(FieldError::invalid("limit", &options.limit.into(), "must be greater than or equal to 0"));
     }
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
 }

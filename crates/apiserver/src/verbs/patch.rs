@@ -67,10 +67,7 @@ impl Call {
             let error = crate::field::FieldError::forbidden("force", "may not be specified for non-apply patch");
             return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
         }
-        let (patch, duplicates) = decode::parse(&body).map_err(|error| {
-            let what = if way == Way::Json { "json: " } else { "" };
-            Status::bad_request(format!("error decoding patch: {what}{error}"))
-        })?;
+        let (patch, duplicates) = decode::parse(&body).map_err(|_| Status::bad_request("invalid JSON patch"))?;
         let mut notes = duplicates;
         if way == Way::Json && options.field_validation != FieldValidation::Ignore {
             notes.extend(patch::json_strict(&patch)?);
@@ -89,9 +86,17 @@ impl Call {
                 };
                 let mut problems = notes.clone();
                 let expected = Expected::from(&*served);
+                if way == Way::Strategic
+                    && let Some(why) = patch::unconvertible(served.schema(), &patched)
+                {
+                    return Err(patch::undecodable(&patch::shown(&left), &why));
+                }
                 let new = codec::typed(patched.clone(), expected, &mut problems).map_err(|status| {
                     let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
-                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
+                    let shown = match way {
+                        Way::Strategic => patch::shown(&left),
+                        _ => patch::patched_text(served.schema(), &patched, &patch),
+                    };
                     patch::undecodable(&shown, &why)
                 })?;
                 let warnings = codec::strict(problems, expected, validation).map_err(|status| {
@@ -131,10 +136,7 @@ impl Call {
         let absent = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none();
         if absent && subresource.is_empty() {
             let merged = self.merged(None, &config, &manager, &subresource, force)?;
-            let mut object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
-            if crate::value::name(&object).is_empty() {
-                object["metadata"]["name"] = self.path.name.clone().into();
-            }
+            let object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
             return Ok(self.insert(object, &options, true).await?.reply(201));
         }
         let validation = options.field_validation;
@@ -172,7 +174,18 @@ impl Call {
         let served = self.served.clone();
         let expected = Expected::from(&*served);
         let mut problems = duplicates.to_vec();
-        let new = codec::typed(merged, expected, &mut problems)?;
+        let new = codec::typed(merged, expected, &mut problems).map_err(|status| {
+            let why = status.message.split_once("cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "));
+            let why = why.map_or(status.message.as_str(), |(_, why)| why);
+            let (namespace, name, kind) = (self.scope(), &self.path.name, served.kind());
+            Status::new(
+                500,
+                "",
+                format!(
+                    "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured object to {kind}: {why}"
+                ),
+            )
+        })?;
         self.warnings = codec::strict(problems, expected, validation)?;
         self.with_defaults(new)
     }

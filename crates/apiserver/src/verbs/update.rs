@@ -19,12 +19,6 @@ impl Call {
         let decoded = codec::body(&body, self.body_format()?, Expected::from(&*served), options.field_validation)?;
         self.warnings.extend(decoded.warnings);
         let mut object = self.with_defaults(decoded.object)?;
-        if crate::value::name(&object).is_empty() {
-            if !self.path.name.is_empty() && object["metadata"]["generateName"].is_null() && served.custom.is_none() {
-                return Err(Status::bad_request("name must be provided"));
-            }
-            object["metadata"]["name"] = self.path.name.clone().into();
-        }
         self.check_place(&mut object)?;
         let exists = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_some();
         if !exists {

@@ -39,10 +39,14 @@ impl Call {
         let mut filter = self.filter(&options)?;
         if self.path.watch && !self.path.name.is_empty() {
             let selector = format!("metadata.name={}", self.path.name);
-            filter = Filter::parse(&options.label_selector, &selector, |_| true)?;
+            filter = Filter::parse(&options.label_selector, &selector, |field| Ok(field.to_owned()))?;
         }
         check(&options, true)?;
-        let version = options.version()?;
+        // A list refuses such a version as a bad request; a watch of upstream's only fails.
+        let version = options.version().map_err(|status| {
+            let why = status.message.strip_prefix("invalid resource version: ").unwrap_or(&status.message).to_owned();
+            Status::new(500, "", why)
+        })?;
         let namespace = self.scope().to_owned();
         let store = &self.core.store;
 

@@ -16,6 +16,7 @@ use crate::field::FieldError;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
+use crate::request::options::parse_version;
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::value::{name, namespace};
@@ -73,7 +74,7 @@ impl Call {
     }
 
     /// Writes down who owns which fields.
-    pub(super) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
+    pub(crate) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
         let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
@@ -117,8 +118,12 @@ impl Call {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(Status::forbidden(self.served.name(), name(&object), why));
         }
-        if let Some(version) = object["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty()) {
-            let _ = version;
+        // What is no version at all counts as none, as upstream has it.
+        let version = object["metadata"]["resourceVersion"].as_str().and_then(|text| parse_version(text).ok());
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        if version.is_some_and(|version| version > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         let generated = name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
@@ -184,7 +189,8 @@ impl Call {
                 custom.validate_create(&new)
             }
             None => {
-                self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                let warnings = self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
+                self.warn(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_create(kind, &new);
@@ -213,7 +219,9 @@ impl Call {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(Status::invalid(&self.served.group, &self.served.kind, name(object), errors))
+        // Upstream's events of the newer group are core events inside, and refused as such.
+        let group = if self.served.group == "events.k8s.io" { "" } else { &self.served.group };
+        Err(Status::invalid(group, &self.served.kind, name(object), errors))
     }
 
     /// The object's namespace and name must be those of the path.
@@ -233,6 +241,11 @@ impl Call {
             return Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"));
         }
         let (path, found) = (self.path.name.as_str(), name(object));
+        if !path.is_empty() && found.is_empty() {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({path} based on URL) was undeterminable: name must be provided"
+            )));
+        }
         if !path.is_empty() && !found.is_empty() && path != found {
             return Err(Status::bad_request(format!(
                 "the name of the object ({found}) does not match the name on the URL ({path})"
@@ -256,8 +269,9 @@ impl Call {
                 Made::New(new) => new,
             };
             let asked = new["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            let asked = if asked.is_empty() { 0 } else { parse_version(&asked).map_err(|why| Status::new(500, "", why))? };
             // What is there when the request read it counts as named: only what a request does not know is retried.
-            let named = !asked.is_empty() && asked != object.revision.to_string();
+            let named = asked > 0 && asked != object.revision;
             if named {
                 return Err(self.changed());
             }
@@ -316,7 +330,7 @@ impl Call {
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
+                crate::allocate::on_update(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);

@@ -1,5 +1,6 @@
 //! Endpoints and EndpointSlice.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::Value;
@@ -208,10 +209,9 @@ fn slice_endpoint(found: &mut Found, endpoint: &Value, kind: &str, path: &Path) 
         found.label(&path.child("hostname"), host);
     }
     let (hints, path) = (get(endpoint, "hints"), path.child("hints"));
-    for (name, rule) in [
-        ("forZones", names::is_label_value as fn(&str) -> Vec<String>),
-        ("forNodes", names::is_dns1123_subdomain),
-    ] {
+    for (name, rule) in
+        [("forZones", names::is_label_value as fn(&str) -> Vec<String>), ("forNodes", names::is_dns1123_subdomain)]
+    {
         let (all, path) = (list(hints, name), path.child(name));
         if all.len() > HINTS_MAX {
             found.too_many(&path, all.len(), HINTS_MAX);
@@ -233,12 +233,13 @@ fn slice_ports(found: &mut Found, ports: &[Value]) {
         found.too_many(&path, ports.len(), PORTS_MAX);
         return;
     }
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (i, port) in ports.iter().enumerate() {
         let (name, path) = (text(port, "name"), path.index(i));
         if !name.is_empty() {
             found.label(&path.child("name"), name);
         }
-        if ports.iter().take(i).any(|other| text(other, "name") == name) {
+        if !seen.insert(name) {
             found.duplicate(path.child("name"), name);
         }
         match get(port, "protocol").as_str() {

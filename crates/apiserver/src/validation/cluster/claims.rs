@@ -6,9 +6,10 @@ use super::found::{Found, quantity};
 use super::gojson::{self, Type};
 use super::gotypes::PERSISTENT_VOLUME_CLAIM_SPEC;
 use super::resources::{self, is_native};
+use crate::validation::claim::claim_spec;
 use crate::validation::names::{self, name_is_dns_subdomain};
 use crate::validation::path::{Path, at, entries, get, has, list, same, str_value, text};
-use super::select as selectors;
+use crate::validation::selectors;
 
 /// The annotation that named the class before there was a field for it.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -43,7 +44,8 @@ impl Allowed {
 
 fn claim(found: &mut Found, new: &Value, allowed: Allowed) {
     found.metadata(new, true, name_is_dns_subdomain);
-    spec(found, get(new, "spec"), allowed, &Path::new("spec"));
+    let Allowed { invalid_label_values, invalid_group } = allowed;
+    found.extend(claim_spec(get(new, "spec"), invalid_label_values, invalid_group, &Path::new("spec")));
 }
 
 /// The access modes of a claim or a volume. `ReadWriteOncePod` stands alone.
@@ -61,76 +63,6 @@ pub(super) fn access_modes(found: &mut Found, modes: &[Value], path: &Path) {
     }
     if single_pod && other {
         found.forbidden(path, "may not use ReadWriteOncePod with other access modes");
-    }
-}
-
-fn spec(found: &mut Found, spec: &Value, allowed: Allowed, path: &Path) {
-    let modes = list(spec, "accessModes");
-    if modes.is_empty() {
-        found.required(path.child("accessModes"), "at least 1 access mode is required");
-    }
-    found.extend(selectors::label_selector(
-        get(spec, "selector"),
-        allowed.invalid_label_values,
-        &path.child("selector"),
-    ));
-    access_modes(found, modes, &path.child("accessModes"));
-
-    let field = path.child("resources").key("storage");
-    match at(spec, &["resources", "requests", "storage"]) {
-        Value::Null => found.required(field, ""),
-        size => found.positive_quantity(&field, size),
-    }
-    let class = text(spec, "storageClassName");
-    if !class.is_empty() {
-        found.subdomain(&path.child("storageClassName"), class);
-    }
-    let mode = get(spec, "volumeMode");
-    if mode.as_str().is_some_and(|mode| !VOLUME_MODES.contains(&mode)) {
-        found.unsupported(&path.child("volumeMode"), mode.clone(), VOLUME_MODES);
-    }
-    sources(found, spec, allowed, path);
-    let class = text(spec, "volumeAttributesClassName");
-    if !class.is_empty() {
-        found.subdomain(&path.child("volumeAttributesClassName"), class);
-    }
-}
-
-fn sources(found: &mut Found, spec: &Value, allowed: Allowed, path: &Path) {
-    let (source, reference) = (get(spec, "dataSource"), get(spec, "dataSourceRef"));
-    for (name, source) in [("dataSource", source), ("dataSourceRef", reference)] {
-        if !source.is_null() {
-            data_source(found, source, allowed, &path.child(name));
-        }
-    }
-    // Upstream shows its path object, which has nothing to print.
-    if !text(reference, "namespace").is_empty() {
-        if !source.is_null() {
-            let said = "may not be specified when dataSourceRef.namespace is specified";
-            found.invalid(path, serde_json::json!({}), said);
-        }
-    } else if !source.is_null() && !reference.is_null() {
-        let equal = ["apiGroup", "kind", "name"].iter().all(|name| get(source, name) == get(reference, name));
-        if !equal {
-            found.invalid(path, serde_json::json!({}), "must match dataSourceRef");
-        }
-    }
-}
-
-fn data_source(found: &mut Found, source: &Value, allowed: Allowed, path: &Path) {
-    found.need(source, "name", path);
-    found.need(source, "kind", path);
-    let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
-    if group.is_empty() {
-        if kind != "PersistentVolumeClaim" {
-            found.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
-        }
-    } else if !allowed.invalid_group {
-        found.subdomain(&path.child("apiGroup"), group);
-    }
-    let namespace = text(source, "namespace");
-    if !namespace.is_empty() {
-        found.complain(&path.child("namespace"), namespace, names::is_dns1123_label(namespace));
     }
 }
 
@@ -158,13 +90,17 @@ pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
     let spec = Path::new("spec");
     if !same(&after, &before) {
         let diff = gojson::diff(Type::Struct(PERSISTENT_VOLUME_CLAIM_SPEC), &before, &after);
-        let said = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        let said =
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         found.forbidden(&spec, &format!("{said}\n{diff}"));
     }
 
     let size = |object: &Value| quantity(at(object, &["spec", "resources", "requests", "storage"]));
     if size(new) < size(old) && size(new) <= quantity(at(status, &["capacity", "storage"])) {
-        found.forbidden(spec.children(&["resources", "requests", "storage"]), "field can not be less than status.capacity");
+        found.forbidden(
+            spec.children(&["resources", "requests", "storage"]),
+            "field can not be less than status.capacity",
+        );
     }
     found.unchanged(&Path::new("volumeMode"), at(new, &["spec", "volumeMode"]), at(old, &["spec", "volumeMode"]));
 

@@ -85,7 +85,9 @@ fn tokens(found: &mut Found, requests: &[Value], path: &Path) {
         audiences.push(audience);
         let field = path.child("expirationSeconds");
         match number(request, "expirationSeconds") {
-            Some(life) if life < TOKEN_MIN => found.invalid(field, life, "may not specify a duration less than 10 minutes"),
+            Some(life) if life < TOKEN_MIN => {
+                found.invalid(field, life, "may not specify a duration less than 10 minutes")
+            }
             Some(life) if life > TOKEN_MAX => {
                 found.invalid(field, life, "may not specify a duration larger than 2^32 seconds");
             }
@@ -193,10 +195,7 @@ fn health_condition(found: &mut Found, condition: &Value, path: &Path) {
     if text(condition, "message").len() > 1024 {
         found.too_long(&path.child("message"), 1024);
     }
-    for (name, words) in [
-        ("accessMode", super::claims::ACCESS_MODES),
-        ("volumeMode", &["Filesystem", "Block"][..]),
-    ] {
+    for (name, words) in [("accessMode", super::claims::ACCESS_MODES), ("volumeMode", &["Filesystem", "Block"][..])] {
         if let Some(word) = get(condition, name).as_str().filter(|word| !words.contains(word)) {
             found.unsupported(&path.child(name), json!(word), words);
         }

@@ -155,7 +155,12 @@ pub(super) fn update_events(found: &mut Found, new: &Value, old: &Value) {
     words(found, "type", "type");
     found.unchanged(&Path::new("eventTime"), get(new, "eventTime"), get(old, "eventTime"));
     words(found, "action", "action");
-    found.unchanged_struct(&Path::new("related"), Type::Opt(&Type::Struct(OBJECT_REFERENCE)), get(new, "related"), get(old, "related"));
+    found.unchanged_struct(
+        &Path::new("related"),
+        Type::Opt(&Type::Struct(OBJECT_REFERENCE)),
+        get(new, "related"),
+        get(old, "related"),
+    );
     words(found, "reportingController", "reportingController");
     words(found, "reportingInstance", "reportingInstance");
 }

@@ -1,12 +1,14 @@
 //! The errors found so far, in upstream's order.
 
+use std::collections::BTreeSet;
+
 use plimsoll_engine::quantity::Quantity;
 use serde_json::Value;
 
 use super::gojson::{self, Type};
 use crate::field::{FieldError, Wrong};
-use crate::validation::path::{Path, get, str_value};
 use crate::validation::names::NameRule;
+use crate::validation::path::{Path, get, str_value};
 use crate::validation::{meta, names, shown};
 
 /// Errors, the ones of upstream's declarative rules apart: these come last, wherever in the rules they are found.
@@ -22,8 +24,17 @@ impl Found {
         self.list.is_empty() && self.late.is_empty()
     }
 
-    /// All of them.
-    pub fn finish(mut self) -> Vec<FieldError> {
+    /// All of them. Upstream says the same thing once, but does not look for it among what its declarative rules say.
+    pub fn finish(self) -> Vec<FieldError> {
+        let mut said: BTreeSet<String> = BTreeSet::new();
+        let mut out: Vec<FieldError> = Vec::with_capacity(self.list.len() + self.late.len());
+        out.extend(self.list.into_iter().filter(|error| said.insert(error.to_string())));
+        out.extend(self.late);
+        out
+    }
+
+    /// All of them, as often as they were found: for the kinds that upstream has no declarative rules for.
+    pub fn finish_plainly(mut self) -> Vec<FieldError> {
         self.list.append(&mut self.late);
         self.list
     }
@@ -111,12 +122,38 @@ impl Found {
 
     /// Metadata of a new object, and of one that replaces another where upstream checks it like a new one.
     pub fn metadata(&mut self, object: &Value, namespaced: bool, rule: NameRule) {
-        self.extend(meta::object_meta(get(object, "metadata"), namespaced, rule, &Path::new("metadata")));
+        self.plain_metadata(object, namespaced, rule);
+        self.finalizers(object);
     }
 
     /// Metadata of an object that replaces another.
     pub fn metadata_update(&mut self, new: &Value, old: &Value) {
+        self.plain_metadata_update(new, old);
+        self.finalizers(new);
+    }
+
+    /// The same, for kinds whose finalizers are not looked at closely.
+    pub fn plain_metadata(&mut self, object: &Value, namespaced: bool, rule: NameRule) {
+        self.extend(meta::object_meta(get(object, "metadata"), namespaced, rule, &Path::new("metadata")));
+    }
+
+    /// The same, for kinds whose finalizers are not looked at closely.
+    pub fn plain_metadata_update(&mut self, new: &Value, old: &Value) {
         self.extend(meta::object_meta_update(get(new, "metadata"), get(old, "metadata"), &Path::new("metadata")));
+    }
+
+    fn finalizers(&mut self, object: &Value) {
+        let path = Path::new("metadata").child("finalizers");
+        for (i, name) in crate::validation::path::texts(get(object, "metadata"), "finalizers").into_iter().enumerate() {
+            self.kube_finalizer(name, &path.index(i));
+        }
+    }
+
+    /// A finalizer that belongs to somebody: a domain's, or one of Kubernetes' own.
+    pub fn kube_finalizer(&mut self, name: &str, path: &Path) {
+        if !name.contains('/') && !matches!(name, "kubernetes" | "orphan" | "foregroundDeletion") {
+            self.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified");
+        }
     }
 
     /// A text that must be a DNS label.

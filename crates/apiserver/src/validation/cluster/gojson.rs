@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::validation::shown::go_json;
+
 /// A field of a Go struct.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
@@ -26,8 +28,8 @@ pub(super) enum Type {
     Flag,
     /// A time: `null` when absent.
     Time,
-    /// Bytes: base64, `null` when absent.
-    Bytes,
+    /// Anything, printed as it is; `null` when absent.
+    Json,
     /// Text by text: `null` when absent.
     Map,
     /// `null` when absent.
@@ -54,9 +56,7 @@ pub(super) fn pretty(ty: Type, value: &Value) -> String {
 
 /// The unified difference of two values, three lines of context, as upstream's refusals carry it.
 pub(super) fn diff(ty: Type, old: &Value, new: &Value) -> String {
-    let (a, b) = (pretty(ty, old), pretty(ty, new));
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
-    super::unified::diff(&a, &b)
+    crate::validation::diff::unified(&pretty(ty, old), &pretty(ty, new))
 }
 
 fn print(out: &mut String, ty: Type, value: &Value, indent: Option<usize>) {
@@ -68,7 +68,8 @@ fn print(out: &mut String, ty: Type, value: &Value, indent: Option<usize>) {
             _ => out.push('0'),
         },
         Type::Flag => out.push_str(if value.as_bool().unwrap_or_default() { "true" } else { "false" }),
-        Type::Time | Type::Bytes => match value {
+        Type::Json => out.push_str(&go_json(value)),
+        Type::Time => match value {
             Value::String(text) => quoted(out, text),
             _ => out.push_str("null"),
         },

@@ -18,21 +18,19 @@ const fn s(json: &'static str, ty: T) -> F {
 /// A label selector has JSON names upstream too.
 pub(super) const LABEL_SELECTOR: &[F] = &[
     o("matchLabels", T::Map),
-    o("matchExpressions", T::List(&T::Struct(&[s("key", T::Text), s("operator", T::Text), o("values", T::List(&T::Text))]))),
+    o(
+        "matchExpressions",
+        T::List(&T::Struct(&[s("key", T::Text), s("operator", T::Text), o("values", T::List(&T::Text))])),
+    ),
 ];
 
 /// `VolumeResourceRequirements`.
-pub(super) const VOLUME_RESOURCE_REQUIREMENTS: &[F] = &[
-    f("Limits", "limits", T::Map),
-    f("Requests", "requests", T::Map),
-];
+pub(super) const VOLUME_RESOURCE_REQUIREMENTS: &[F] =
+    &[f("Limits", "limits", T::Map), f("Requests", "requests", T::Map)];
 
 /// `TypedLocalObjectReference`.
-pub(super) const TYPED_LOCAL_OBJECT_REFERENCE: &[F] = &[
-    f("APIGroup", "apiGroup", T::Opt(&T::Text)),
-    f("Kind", "kind", T::Text),
-    f("Name", "name", T::Text),
-];
+pub(super) const TYPED_LOCAL_OBJECT_REFERENCE: &[F] =
+    &[f("APIGroup", "apiGroup", T::Opt(&T::Text)), f("Kind", "kind", T::Text), f("Name", "name", T::Text)];
 
 /// `TypedObjectReference`.
 pub(super) const TYPED_OBJECT_REFERENCE: &[F] = &[
@@ -72,10 +70,7 @@ pub(super) const AWS_ELASTIC_BLOCK_STORE_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `HostPathVolumeSource`.
-pub(super) const HOST_PATH_VOLUME_SOURCE: &[F] = &[
-    f("Path", "path", T::Text),
-    f("Type", "type", T::Opt(&T::Text)),
-];
+pub(super) const HOST_PATH_VOLUME_SOURCE: &[F] = &[f("Path", "path", T::Text), f("Type", "type", T::Opt(&T::Text))];
 
 /// `GlusterfsPersistentVolumeSource`.
 pub(super) const GLUSTERFS_PERSISTENT_VOLUME_SOURCE: &[F] = &[
@@ -86,17 +81,11 @@ pub(super) const GLUSTERFS_PERSISTENT_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `NFSVolumeSource`.
-pub(super) const NFS_VOLUME_SOURCE: &[F] = &[
-    f("Server", "server", T::Text),
-    f("Path", "path", T::Text),
-    f("ReadOnly", "readOnly", T::Flag),
-];
+pub(super) const NFS_VOLUME_SOURCE: &[F] =
+    &[f("Server", "server", T::Text), f("Path", "path", T::Text), f("ReadOnly", "readOnly", T::Flag)];
 
 /// `SecretReference`.
-pub(super) const SECRET_REFERENCE: &[F] = &[
-    f("Name", "name", T::Text),
-    f("Namespace", "namespace", T::Text),
-];
+pub(super) const SECRET_REFERENCE: &[F] = &[f("Name", "name", T::Text), f("Namespace", "namespace", T::Text)];
 
 /// `RBDPersistentVolumeSource`.
 pub(super) const RBD_PERSISTENT_VOLUME_SOURCE: &[F] = &[
@@ -153,10 +142,8 @@ pub(super) const FC_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `FlockerVolumeSource`.
-pub(super) const FLOCKER_VOLUME_SOURCE: &[F] = &[
-    f("DatasetName", "datasetName", T::Text),
-    f("DatasetUUID", "datasetUUID", T::Text),
-];
+pub(super) const FLOCKER_VOLUME_SOURCE: &[F] =
+    &[f("DatasetName", "datasetName", T::Text), f("DatasetUUID", "datasetUUID", T::Text)];
 
 /// `FlexPersistentVolumeSource`.
 pub(super) const FLEX_PERSISTENT_VOLUME_SOURCE: &[F] = &[
@@ -204,17 +191,12 @@ pub(super) const AZURE_DISK_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `PhotonPersistentDiskVolumeSource`.
-pub(super) const PHOTON_PERSISTENT_DISK_VOLUME_SOURCE: &[F] = &[
-    f("PdID", "pdID", T::Text),
-    f("FSType", "fsType", T::Text),
-];
+pub(super) const PHOTON_PERSISTENT_DISK_VOLUME_SOURCE: &[F] =
+    &[f("PdID", "pdID", T::Text), f("FSType", "fsType", T::Text)];
 
 /// `PortworxVolumeSource`.
-pub(super) const PORTWORX_VOLUME_SOURCE: &[F] = &[
-    f("VolumeID", "volumeID", T::Text),
-    f("FSType", "fsType", T::Text),
-    f("ReadOnly", "readOnly", T::Flag),
-];
+pub(super) const PORTWORX_VOLUME_SOURCE: &[F] =
+    &[f("VolumeID", "volumeID", T::Text), f("FSType", "fsType", T::Text), f("ReadOnly", "readOnly", T::Flag)];
 
 /// `ScaleIOPersistentVolumeSource`.
 pub(super) const SCALE_IO_PERSISTENT_VOLUME_SOURCE: &[F] = &[
@@ -231,10 +213,7 @@ pub(super) const SCALE_IO_PERSISTENT_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `LocalVolumeSource`.
-pub(super) const LOCAL_VOLUME_SOURCE: &[F] = &[
-    f("Path", "path", T::Text),
-    f("FSType", "fsType", T::Opt(&T::Text)),
-];
+pub(super) const LOCAL_VOLUME_SOURCE: &[F] = &[f("Path", "path", T::Text), f("FSType", "fsType", T::Opt(&T::Text))];
 
 /// `ObjectReference`.
 pub(super) const OBJECT_REFERENCE: &[F] = &[
@@ -297,11 +276,8 @@ pub(super) const PERSISTENT_VOLUME_SOURCE: &[F] = &[
 ];
 
 /// `NodeSelectorRequirement`.
-pub(super) const NODE_SELECTOR_REQUIREMENT: &[F] = &[
-    f("Key", "key", T::Text),
-    f("Operator", "operator", T::Text),
-    f("Values", "values", T::List(&T::Text)),
-];
+pub(super) const NODE_SELECTOR_REQUIREMENT: &[F] =
+    &[f("Key", "key", T::Text), f("Operator", "operator", T::Text), f("Values", "values", T::List(&T::Text))];
 
 /// `NodeSelectorTerm`.
 pub(super) const NODE_SELECTOR_TERM: &[F] = &[
@@ -310,14 +286,11 @@ pub(super) const NODE_SELECTOR_TERM: &[F] = &[
 ];
 
 /// `NodeSelector`.
-pub(super) const NODE_SELECTOR: &[F] = &[
-    f("NodeSelectorTerms", "nodeSelectorTerms", T::List(&T::Struct(NODE_SELECTOR_TERM))),
-];
+pub(super) const NODE_SELECTOR: &[F] =
+    &[f("NodeSelectorTerms", "nodeSelectorTerms", T::List(&T::Struct(NODE_SELECTOR_TERM)))];
 
 /// `VolumeNodeAffinity`.
-pub(super) const VOLUME_NODE_AFFINITY: &[F] = &[
-    f("Required", "required", T::Opt(&T::Struct(NODE_SELECTOR))),
-];
+pub(super) const VOLUME_NODE_AFFINITY: &[F] = &[f("Required", "required", T::Opt(&T::Struct(NODE_SELECTOR)))];
 
 /// `Taint`.
 pub(super) const TAINT: &[F] = &[
@@ -328,10 +301,7 @@ pub(super) const TAINT: &[F] = &[
 ];
 
 /// `NodeAddress`.
-pub(super) const NODE_ADDRESS: &[F] = &[
-    f("Type", "type", T::Text),
-    f("Address", "address", T::Text),
-];
+pub(super) const NODE_ADDRESS: &[F] = &[f("Type", "type", T::Text), f("Address", "address", T::Text)];
 
 /// `ServicePort`.
 pub(super) const SERVICE_PORT: &[F] = &[
@@ -344,10 +314,7 @@ pub(super) const SERVICE_PORT: &[F] = &[
 ];
 
 /// `EventSource`.
-pub(super) const EVENT_SOURCE: &[F] = &[
-    f("Component", "component", T::Text),
-    f("Host", "host", T::Text),
-];
+pub(super) const EVENT_SOURCE: &[F] = &[f("Component", "component", T::Text), f("Host", "host", T::Text)];
 
 /// `ScopedResourceSelectorRequirement`.
 pub(super) const SCOPED_RESOURCE_SELECTOR_REQUIREMENT: &[F] = &[
@@ -357,14 +324,11 @@ pub(super) const SCOPED_RESOURCE_SELECTOR_REQUIREMENT: &[F] = &[
 ];
 
 /// `ScopeSelector`.
-pub(super) const SCOPE_SELECTOR: &[F] = &[
-    f("MatchExpressions", "matchExpressions", T::List(&T::Struct(SCOPED_RESOURCE_SELECTOR_REQUIREMENT))),
-];
+pub(super) const SCOPE_SELECTOR: &[F] =
+    &[f("MatchExpressions", "matchExpressions", T::List(&T::Struct(SCOPED_RESOURCE_SELECTOR_REQUIREMENT)))];
 
 /// `VolumeNodeResources`.
-pub(super) const VOLUME_NODE_RESOURCES: &[F] = &[
-    f("Count", "count", T::Opt(&T::Number)),
-];
+pub(super) const VOLUME_NODE_RESOURCES: &[F] = &[f("Count", "count", T::Opt(&T::Number))];
 
 /// `CSINodeDriver`.
 pub(super) const CSI_NODE_DRIVER: &[F] = &[
@@ -375,16 +339,11 @@ pub(super) const CSI_NODE_DRIVER: &[F] = &[
 ];
 
 /// `RoleRef`.
-pub(super) const ROLE_REF: &[F] = &[
-    f("APIGroup", "apiGroup", T::Text),
-    f("Kind", "kind", T::Text),
-    f("Name", "name", T::Text),
-];
+pub(super) const ROLE_REF: &[F] =
+    &[f("APIGroup", "apiGroup", T::Text), f("Kind", "kind", T::Text), f("Name", "name", T::Text)];
 
 /// `ServiceCIDRSpec`.
-pub(super) const SERVICE_CIDR_SPEC: &[F] = &[
-    f("CIDRs", "cidrs", T::List(&T::Text)),
-];
+pub(super) const SERVICE_CIDR_SPEC: &[F] = &[f("CIDRs", "cidrs", T::List(&T::Text))];
 
 /// `CertificateSigningRequestCondition`.
 pub(super) const CERTIFICATE_SIGNING_REQUEST_CONDITION: &[F] = &[
@@ -397,9 +356,7 @@ pub(super) const CERTIFICATE_SIGNING_REQUEST_CONDITION: &[F] = &[
 ];
 
 /// `FlowDistinguisherMethod`.
-pub(super) const FLOW_DISTINGUISHER_METHOD: &[F] = &[
-    f("Type", "type", T::Text),
-];
+pub(super) const FLOW_DISTINGUISHER_METHOD: &[F] = &[f("Type", "type", T::Text)];
 
 /// `Toleration`.
 pub(super) const TOLERATION: &[F] = &[
@@ -410,3 +367,15 @@ pub(super) const TOLERATION: &[F] = &[
     f("TolerationSeconds", "tolerationSeconds", T::Opt(&T::Number)),
 ];
 
+/// `CustomResourceDefinitionVersion`. A schema that not all versions share is printed by its JSON names.
+pub(super) const CUSTOM_RESOURCE_DEFINITION_VERSION: &[F] = &[
+    f("Name", "name", T::Text),
+    f("Served", "served", T::Flag),
+    f("Storage", "storage", T::Flag),
+    f("Deprecated", "deprecated", T::Flag),
+    f("DeprecationWarning", "deprecationWarning", T::Opt(&T::Text)),
+    f("Schema", "schema", T::Json),
+    f("Subresources", "subresources", T::Json),
+    f("AdditionalPrinterColumns", "additionalPrinterColumns", T::Json),
+    f("SelectableFields", "selectableFields", T::Json),
+];

@@ -35,7 +35,9 @@ pub(super) fn create(found: &mut Found, new: &Value) {
 pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
     found.metadata_update(new, old);
     let spec = get(old, "spec");
-    let bad_secret = |tls: &Value| !text(tls, "secretName").is_empty() && !names::is_dns1123_subdomain(text(tls, "secretName")).is_empty();
+    let bad_secret = |tls: &Value| {
+        !text(tls, "secretName").is_empty() && !names::is_dns1123_subdomain(text(tls, "secretName")).is_empty()
+    };
     let bad_wildcard = |rule: &Value| {
         let mut found = Found::default();
         rule_value(&mut found, rule, &Path::new(""));
@@ -89,11 +91,8 @@ fn ingress(found: &mut Found, new: &Value, before: Before) {
 }
 
 fn host(found: &mut Found, name: &str, path: &Path) {
-    let complaints = if name.contains('*') {
-        names::is_wildcard_dns1123_subdomain(name)
-    } else {
-        names::is_dns1123_subdomain(name)
-    };
+    let complaints =
+        if name.contains('*') { names::is_wildcard_dns1123_subdomain(name) } else { names::is_dns1123_subdomain(name) };
     found.complain(path, name, complaints);
 }
 

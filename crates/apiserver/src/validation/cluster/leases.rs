@@ -8,13 +8,13 @@ use crate::validation::path::{Path, get, number, text};
 
 /// A new lease.
 pub(super) fn create(found: &mut Found, new: &Value) {
-    found.metadata(new, true, name_is_dns_subdomain);
+    found.plain_metadata(new, true, name_is_dns_subdomain);
     spec(found, get(new, "spec"));
 }
 
 /// A lease that replaces another.
 pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
-    found.metadata_update(new, old);
+    found.plain_metadata_update(new, old);
     spec(found, get(new, "spec"));
 }
 

@@ -73,14 +73,15 @@ fn amounts(found: &mut Found, limit: &Value, kind: &str, key: &str, path: &Path)
     let defaults = |name| of(name).filter(|_| kind != "Pod");
     let (default, request) = (defaults("default"), defaults("defaultRequest"));
     // Refuses where the first is more than the second.
-    let mut order = |low: Option<&Value>, high: Option<&Value>, field: &str, show: &Value, low_is: &str, high_is: &str| {
-        if let (Some(low), Some(high)) = (low, high)
-            && quantity(low) > quantity(high)
-        {
-            let said = format!("{low_is} value {} is greater than {high_is} value {}", plain(low), plain(high));
-            found.invalid(path.child(field).key(key), show.clone(), said);
-        }
-    };
+    let mut order =
+        |low: Option<&Value>, high: Option<&Value>, field: &str, show: &Value, low_is: &str, high_is: &str| {
+            if let (Some(low), Some(high)) = (low, high)
+                && quantity(low) > quantity(high)
+            {
+                let said = format!("{low_is} value {} is greater than {high_is} value {}", plain(low), plain(high));
+                found.invalid(path.child(field).key(key), show.clone(), said);
+            }
+        };
     let null = Value::Null;
     order(min, max, "min", min.unwrap_or(&null), "min", "max");
     let shown_request = request.unwrap_or(&null);
@@ -96,11 +97,8 @@ fn amounts(found: &mut Found, limit: &Value, kind: &str, key: &str, path: &Path)
         && !resources::is_overcommit_allowed(key)
         && quantity(default) != quantity(request)
     {
-        let said = format!(
-            "default value {} must equal to defaultRequest value {} in {key}",
-            plain(default),
-            plain(request)
-        );
+        let said =
+            format!("default value {} must equal to defaultRequest value {} in {key}", plain(default), plain(request));
         found.invalid(path.child("defaultRequest").key(key), request.clone(), said);
     }
 }
@@ -175,17 +173,12 @@ fn is_scope(scope: &str) -> bool {
 
 /// Scopes that are there or not, and have no values.
 fn stands_alone(scope: &str) -> bool {
-    matches!(
-        scope,
-        "Terminating" | "NotTerminating" | "BestEffort" | "NotBestEffort" | "CrossNamespacePodAffinity"
-    )
+    matches!(scope, "Terminating" | "NotTerminating" | "BestEffort" | "NotBestEffort" | "CrossNamespacePodAffinity")
 }
 
 fn scope_fits(scope: &str, resource: &str) -> bool {
-    let computing = matches!(
-        resource,
-        "cpu" | "memory" | "limits.cpu" | "limits.memory" | "requests.cpu" | "requests.memory"
-    );
+    let computing =
+        matches!(resource, "cpu" | "memory" | "limits.cpu" | "limits.memory" | "requests.cpu" | "requests.memory");
     match scope {
         "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
             resource == "pods" || computing
@@ -201,8 +194,10 @@ const CONFLICTS: &[[&str; 2]] = &[["BestEffort", "NotBestEffort"], ["Terminating
 
 fn quota_spec(found: &mut Found, spec: &Value, path: &Path) {
     hard(found, spec, "hard", path);
-    let limited: Vec<&str> =
-        entries(spec, "hard").map(|(name, _)| name.as_str()).filter(|name| resources::is_standard_quota(name)).collect();
+    let limited: Vec<&str> = entries(spec, "hard")
+        .map(|(name, _)| name.as_str())
+        .filter(|name| resources::is_standard_quota(name))
+        .collect();
     let scopes = texts(spec, "scopes");
     let all = go_json(get(spec, "scopes"));
     let field = path.child("scopes");

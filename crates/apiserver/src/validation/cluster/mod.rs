@@ -4,10 +4,15 @@
 //! that upstream generates from its types ("declarative") are said last, whatever their place: see [`found::Found`].
 
 mod addresses;
+mod api_services;
+mod certificates;
 mod claims;
 mod config;
 mod csi;
+mod definitions;
+mod devices;
 mod events;
+mod flows;
 mod found;
 mod gojson;
 mod gojson_error;
@@ -20,13 +25,14 @@ mod nodes;
 mod policies;
 mod rbac;
 mod resources;
-mod select;
+mod runtimes;
+mod service_cidrs;
 mod service_ips;
 mod services;
 mod storage;
-mod unified;
 mod volume_sources;
 mod volumes;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -48,20 +54,31 @@ struct Rules {
     update: Update,
     /// The rules of the subresources that have their own.
     subresources: &'static [(&'static str, Update)],
+    /// Whether the same thing is said once only. Upstream's way with the kinds that have declarative rules too.
+    once: bool,
 }
 
 const fn cluster(create: Create, update: Update) -> Rules {
-    Rules { namespaced: false, create, update, subresources: &[] }
+    Rules { namespaced: false, create, update, subresources: &[], once: true }
 }
 
 const fn namespaced(create: Create, update: Update) -> Rules {
-    Rules { namespaced: true, create, update, subresources: &[] }
+    Rules { namespaced: true, create, update, subresources: &[], once: true }
 }
 
 impl Rules {
     const fn with(mut self, subresources: &'static [(&'static str, Update)]) -> Self {
         self.subresources = subresources;
         self
+    }
+
+    const fn repeating(mut self) -> Self {
+        self.once = false;
+        self
+    }
+
+    fn finish(&self, found: Found) -> Vec<FieldError> {
+        if self.once { found.finish() } else { found.finish_plainly() }
     }
 }
 
@@ -111,24 +128,68 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
             namespaced(ingresses::create, ingresses::update).with(&[("status", ingresses::update_status)])
         }
         ("networking.k8s.io", "IngressClass") => cluster(ingresses::create_class, ingresses::update_class),
+        ("networking.k8s.io", "ServiceCIDR") => cluster(service_cidrs::create, service_cidrs::update),
+        ("networking.k8s.io", "IPAddress") => cluster(service_cidrs::create_address, service_cidrs::update_address),
+        ("node.k8s.io", "RuntimeClass") => cluster(runtimes::create, runtimes::update),
+        ("certificates.k8s.io", "CertificateSigningRequest") => cluster(certificates::create, certificates::update)
+            .with(&[("status", certificates::update_status), ("approval", certificates::update_approval)]),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => {
+            cluster(flows::create_schema, |found, new, _| flows::create_schema(found, new))
+                .with(&[("status", flows::update_status)])
+        }
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            cluster(flows::create_level, flows::update_level).with(&[("status", flows::update_status)])
+        }
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            cluster(webhooks::create_validating, webhooks::update_validating)
+        }
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            cluster(webhooks::create_mutating, webhooks::update_mutating)
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster(definitions::create, definitions::update)
+            .with(&[("status", definitions::update_status)])
+            .repeating(),
+        ("apiregistration.k8s.io", "APIService") => cluster(api_services::create, api_services::update)
+            .with(&[("status", api_services::update_status)])
+            .repeating(),
+        ("resource.k8s.io", "ResourceClaim") => namespaced(devices::create_claim, devices::update_claim),
+        ("resource.k8s.io", "ResourceClaimTemplate") => namespaced(devices::create_claim, devices::update_template),
+        ("resource.k8s.io", "DeviceClass") => cluster(devices::create, devices::update),
+        ("resource.k8s.io", "ResourceSlice") => cluster(devices::create, devices::update),
         _ => return None,
     })
+}
+
+/// What upstream finds before its validation proper: if there is something, the answer is that alone.
+fn first(kind: Kind<'_>, new: &Value, old: Option<&Value>) -> Found {
+    let mut found = Found::default();
+    if (kind.group, kind.kind) == ("", "Service") {
+        services::first(&mut found, new, old);
+    }
+    found
 }
 
 /// What is wrong with a new object; nothing said about kinds that are not known here.
 pub fn create(kind: Kind<'_>, new: &Value) -> Option<Vec<FieldError>> {
     let rules = rules(kind)?;
-    let mut found = Found::default();
+    let mut found = first(kind, new, None);
+    if !found.is_empty() {
+        return Some(rules.finish(found));
+    }
     (rules.create)(&mut found, new);
     if found.is_empty() {
-        found.metadata(new, rules.namespaced, name_is_path_segment);
+        found.plain_metadata(new, rules.namespaced, name_is_path_segment);
     }
-    Some(found.finish())
+    Some(rules.finish(found))
 }
 
 /// What is wrong with an object that replaces another.
 pub fn update(kind: Kind<'_>, new: &Value, old: &Value) -> Option<Vec<FieldError>> {
     let rules = rules(kind)?;
+    let found = first(kind, new, Some(old));
+    if !found.is_empty() {
+        return Some(rules.finish(found));
+    }
     Some(replaced(&rules, Some(rules.update), new, old))
 }
 
@@ -142,10 +203,10 @@ pub fn update_subresource(kind: Kind<'_>, subresource: &str, new: &Value, old: &
 /// What holds for every object that replaces another, and then what holds for its kind.
 fn replaced(rules: &Rules, own: Option<Update>, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut found = Found::default();
-    found.metadata(new, rules.namespaced, name_is_path_segment);
-    found.metadata_update(new, old);
+    found.plain_metadata(new, rules.namespaced, name_is_path_segment);
+    found.plain_metadata_update(new, old);
     if let Some(own) = own {
         own(&mut found, new, old);
     }
-    found.finish()
+    rules.finish(found)
 }

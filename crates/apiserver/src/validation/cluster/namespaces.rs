@@ -17,10 +17,7 @@ pub(super) fn create(found: &mut Found, new: &Value) {
 
 fn finalizer(found: &mut Found, name: &str, path: &Path) {
     found.extend(meta::finalizer_name(name, path));
-    if !name.contains('/') && !matches!(name, "kubernetes" | "orphan" | "foregroundDeletion") {
-        let said = "name is neither a standard finalizer name nor is it fully qualified";
-        found.invalid(path, name, said);
-    }
+    found.kube_finalizer(name, path);
 }
 
 /// A namespace that replaces another.

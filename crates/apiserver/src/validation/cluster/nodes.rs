@@ -60,11 +60,7 @@ pub(super) fn update_status(found: &mut Found, new: &Value, old: &Value) {
     let (provider, was) = (text(spec, "providerID"), text(before, "providerID"));
     if !was.is_empty() && provider != was {
         let how = if provider.is_empty() { "cleared" } else { "modified" };
-        found.push(FieldError::invalid(
-            "spec.providerID",
-            &Value::Null,
-            format!("field cannot be {how} once set"),
-        ));
+        found.push(FieldError::invalid("spec.providerID", &Value::Null, format!("field cannot be {how} once set")));
     }
     taints(found, list(spec, "taints"), &Path::new("metadata").child("taints"));
     if text(spec, "externalID") != text(before, "externalID") {

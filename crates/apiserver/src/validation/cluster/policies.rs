@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::found::Found;
-use super::select::label_selector;
 use crate::field::FieldError;
 use crate::validation::ip;
 use crate::validation::names::{self, name_is_dns_subdomain};
 use crate::validation::path::{Path, get, has, list, number, same, text, texts};
+use crate::validation::selectors::label_selector;
 use crate::validation::shown::{self, go_json};
 
 /// The two directions, with the name of the peers of each.

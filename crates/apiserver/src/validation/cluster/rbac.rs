@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::found::Found;
 use super::gojson::Type;
 use super::gotypes::ROLE_REF;
-use super::select::label_selector;
 use crate::field::FieldError;
 use crate::validation::names::{self, name_is_path_segment};
 use crate::validation::path::{Path, get, has, list, same, text};
+use crate::validation::selectors::label_selector;
 use crate::validation::shown::{self, go_json};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -144,7 +144,8 @@ fn binding(found: &mut Found, new: &Value, namespaced: bool, old: Option<&Value>
     let name = text(role, "name");
     if !name.is_empty() {
         found.complain(&path.child("name"), name, names::is_path_segment_name(name));
-    } else if old.is_some_and(|old| same(get(old, "roleRef"), role)) {
+    } else if old.is_some() {
+        // On updates the declarative rules stop at whether the role has changed.
         found.required(path.child("name"), "");
     } else {
         found.late(FieldError::required(path.child("name"), ""));

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::found::{Found, quantity};
-use crate::validation::names;
 use crate::validation::path::Path;
+use crate::validation::resources as shared;
+pub(super) use crate::validation::resources::{is_native, is_overcommit_allowed};
 
 const STANDARD_QUOTA: &[&str] = &[
     "cpu",
@@ -28,36 +29,6 @@ const STANDARD_QUOTA: &[&str] = &[
     "services.loadbalancers",
 ];
 
-/// Counted, not measured.
-const WHOLE: &[&str] = &[
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-/// Whether Kubernetes itself gives the resource its meaning.
-pub(super) fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-/// Whether more may be promised of it than there is.
-pub(super) fn is_overcommit_allowed(name: &str) -> bool {
-    is_native(name) && !name.starts_with("hugepages-")
-}
-
-/// Whether a vendor gives the resource its meaning.
-pub(super) fn is_extended(name: &str) -> bool {
-    !is_native(name)
-        && !name.starts_with("requests.")
-        && names::is_qualified_name(&format!("requests.{name}")).is_empty()
-}
-
 fn is_huge_pages_of_quota(name: &str) -> bool {
     name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
 }
@@ -67,30 +38,14 @@ pub(super) fn is_standard_quota(name: &str) -> bool {
     STANDARD_QUOTA.contains(&name) || is_huge_pages_of_quota(name)
 }
 
-fn is_standard(name: &str) -> bool {
-    is_standard_quota(name) || name == "storage"
-}
-
 /// Any resource's name.
 pub(super) fn name(found: &mut Found, name: &str, path: &Path) {
-    let complaints = names::is_qualified_name(name);
-    if complaints.is_empty() && !name.contains('/') && !is_standard(name) {
-        found.invalid(path, name, "must be a standard resource type or fully qualified");
-    }
-    found.complain(path, name, complaints);
+    found.extend(shared::resource_name(name, path));
 }
 
 /// The name of a resource that a container can have.
-pub(super) fn container_name(found: &mut Found, resource: &str, path: &Path) {
-    name(found, resource, path);
-    if !resource.contains('/') {
-        let standard = matches!(resource, "cpu" | "memory" | "ephemeral-storage") || resource.starts_with("hugepages-");
-        if !standard {
-            found.invalid(path, resource, "must be a standard resource for containers");
-        }
-    } else if !is_native(resource) && !is_extended(resource) {
-        found.invalid(path, resource, "doesn't follow extended resource name standard");
-    }
+pub(super) fn container_name(found: &mut Found, name: &str, path: &Path) {
+    found.extend(shared::container_resource_name(name, path));
 }
 
 /// The name of a resource that a quota can limit.
@@ -103,10 +58,7 @@ pub(super) fn quota_name(found: &mut Found, resource: &str, path: &Path) {
 
 /// An amount of a resource: not negative, and whole where it is counted.
 pub(super) fn amount(found: &mut Found, name: &str, value: &Value, path: &Path) {
-    found.non_negative_quantity(path, value);
-    if (WHOLE.contains(&name) || is_extended(name)) && quantity(value).milli_value() % 1000 != 0 {
-        found.invalid(path, value.clone(), "must be an integer");
-    }
+    found.extend(shared::resource_value(name, value, path));
 }
 
 /// Writes amounts of `after` as `before` has them where they are equal, so that only real changes show.

@@ -1,5 +1,7 @@
 //! Service.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::addresses::endpoint_ip;
@@ -18,6 +20,11 @@ const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ran
 const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 /// The longest time a client can be kept at one endpoint: a day.
 const AFFINITY_MAX: i64 = 86400;
+
+/// What is looked at before everything else, because addresses are given out by it.
+pub(super) fn first(found: &mut Found, new: &Value, old: Option<&Value>) {
+    service_ips::check(found, get(new, "spec"), old.map(|old| get(old, "spec")));
+}
 
 /// A new service.
 pub(super) fn create(found: &mut Found, new: &Value) {
@@ -56,7 +63,7 @@ fn service(found: &mut Found, new: &Value, old: Option<&Value>) {
         found.required(path.child("ports"), "");
     }
     by_type(found, spec, headless, &path);
-    let mut port_names: Vec<&str> = Vec::new();
+    let mut port_names: BTreeSet<&str> = BTreeSet::new();
     for (i, service_port) in ports.iter().enumerate() {
         port(found, service_port, ports.len() > 1, &mut port_names, &path.child("ports").index(i));
     }
@@ -115,16 +122,14 @@ fn by_type(found: &mut Found, spec: &Value, headless: bool, path: &Path) {
     }
 }
 
-fn port<'a>(found: &mut Found, port: &'a Value, needs_name: bool, seen: &mut Vec<&'a str>, path: &Path) {
+fn port<'a>(found: &mut Found, port: &'a Value, needs_name: bool, seen: &mut BTreeSet<&'a str>, path: &Path) {
     let name = text(port, "name");
     if needs_name && name.is_empty() {
         found.required(path.child("name"), "");
     } else if !name.is_empty() {
         found.label(&path.child("name"), name);
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             found.duplicate(path.child("name"), name);
-        } else {
-            seen.push(name);
         }
     }
     found.port(&path.child("port"), number(port, "port").unwrap_or_default());
@@ -188,14 +193,15 @@ fn unique_ports(found: &mut Found, ports: &[Value], kind: &str, path: &Path) {
             found.forbidden(path.index(i).child("nodePort"), "may not be used when `type` is 'ClusterIP'");
         }
     }
-    let same = |a: &Value, b: &Value, name| get(a, "protocol") == get(b, "protocol") && get(a, name) == get(b, name);
+    let mut seen: BTreeSet<(&str, i64)> = BTreeSet::new();
     for (i, port) in ports.iter().enumerate().filter(|(_, port)| node_port(port) != 0) {
-        if ports.iter().take(i).any(|other| same(other, port, "nodePort")) {
+        if !seen.insert((text(port, "protocol"), node_port(port))) {
             found.duplicate(path.index(i).child("nodePort"), node_port(port));
         }
     }
+    seen.clear();
     for (i, port) in ports.iter().enumerate() {
-        if ports.iter().take(i).any(|other| same(other, port, "port")) {
+        if !seen.insert((text(port, "protocol"), number(port, "port").unwrap_or_default())) {
             let key = json!({"protocol": get(port, "protocol"), "port": get(port, "port")});
             found.push(shown::duplicate(&path.index(i), gojson::compact(Type::Struct(SERVICE_PORT), &key)));
         }
@@ -261,8 +267,8 @@ fn needs_health_check(spec: &Value) -> bool {
 fn traffic(found: &mut Found, spec: &Value, path: &Path) {
     const POLICIES: &[&str] = &["Cluster", "Local"];
     let kind = text(spec, "type");
-    let outside = matches!(kind, "LoadBalancer" | "NodePort")
-        || (kind == "ClusterIP" && !list(spec, "externalIPs").is_empty());
+    let outside =
+        matches!(kind, "LoadBalancer" | "NodePort") || (kind == "ClusterIP" && !list(spec, "externalIPs").is_empty());
     let (policy, field) = (text(spec, "externalTrafficPolicy"), path.child("externalTrafficPolicy"));
     if !outside && !policy.is_empty() {
         found.invalid(&field, policy, "may only be set for externally-accessible services");

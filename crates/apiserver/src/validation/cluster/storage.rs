@@ -10,7 +10,7 @@ use crate::field::{FieldError, Wrong};
 use crate::validation::meta;
 use crate::validation::names::{self, name_is_dns_subdomain, range_error};
 use crate::validation::path::{Path, at, entries, get, has, list, number, same, str_value, text, texts};
-use super::select as selectors;
+use crate::validation::selectors;
 
 /// The most parameters of a class.
 const PARAMETERS_MAX: usize = 512;
@@ -188,6 +188,17 @@ fn attacher(found: &mut Found, name: &str, declarative: bool, path: &Path) {
         say(error.clone());
     }
     for complaint in names::is_dns1123_subdomain(&name.to_lowercase()) {
+        // The declarative rule has its own sentence about case.
+        let complaint = if declarative {
+            complaint
+                .replace(
+                    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric",
+                    "an RFC 1123 subdomain must consist of alphanumeric",
+                )
+                .replace("'example.com'", "'Example.com'")
+        } else {
+            complaint
+        };
         say(FieldError::invalid(path, &str_value(name), complaint));
     }
     if let (true, Some(error)) = (declarative, too_long) {

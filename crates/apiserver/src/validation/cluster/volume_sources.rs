@@ -93,16 +93,12 @@ pub(super) fn check(found: &mut Found, source: &Source, value: &Value, volume: &
         "cinder" => secret_with_namespace(found, get(value, "secretRef"), path),
         "fc" => fibre_channel(found, value, path),
         "flexVolume" => flex(found, value, path),
-        "azureFile" => {
-            if get(value, "secretNamespace").as_str() == Some("") {
-                found.required(path.child("secretNamespace"), "");
-            }
+        "azureFile" if get(value, "secretNamespace").as_str() == Some("") => {
+            found.required(path.child("secretNamespace"), "");
         }
         "azureDisk" => azure_disk(found, value, path),
-        "local" => {
-            if found.need(value, "path", path) {
-                no_backsteps(found, text(value, "path"), &path.child("path"));
-            }
+        "local" if found.need(value, "path", path) => {
+            no_backsteps(found, text(value, "path"), &path.child("path"));
         }
         "storageos" => storage_os(found, value, path),
         "csi" => csi(found, value, path),
@@ -160,7 +156,9 @@ fn quobyte(found: &mut Found, value: &Value, path: &Path) {
 fn is_host_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     match host.strip_prefix('[') {
-        Some(host) => host.strip_suffix(']').is_some_and(|host| !host.contains(['[', ']'])) && !port.contains(['[', ']']),
+        Some(host) => {
+            host.strip_suffix(']').is_some_and(|host| !host.contains(['[', ']'])) && !port.contains(['[', ']'])
+        }
         None => !host.contains([':', '[', ']']) && !port.contains(['[', ']']),
     }
 }
@@ -300,7 +298,9 @@ pub(super) fn driver_name(found: &mut Found, name: &str, path: &Path) {
 fn csi(found: &mut Found, value: &Value, path: &Path) {
     driver_name(found, text(value, "driver"), &path.child("driver"));
     found.need(value, "volumeHandle", path);
-    for name in ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"] {
+    for name in
+        ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"]
+    {
         if !has(value, name) {
             continue;
         }

@@ -10,7 +10,7 @@ use super::volume_sources::{self, SOURCES};
 use crate::field::{FieldError, Wrong};
 use crate::validation::names::name_is_dns_subdomain;
 use crate::validation::path::{Path, at, entries, get, has, list, same, text};
-use super::select as selectors;
+use crate::validation::selectors;
 use crate::validation::shown::go_json;
 
 const RECLAIM: &[&str] = &["Delete", "Recycle", "Retain"];
@@ -219,18 +219,19 @@ fn is_root(path: &str) -> bool {
 
 /// A volume that replaces another.
 pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
-    let terms = at(old, &["spec", "nodeAffinity", "required", "nodeSelectorTerms"]);
-    let invalid_labels = selectors::has_invalid_label_value(terms);
+    let required = at(old, &["spec", "nodeAffinity", "required"]);
+    let invalid_labels = list(required, "nodeSelectorTerms").iter().any(selectors::has_invalid_value);
     volume(found, new, invalid_labels);
     mount_options(found, new);
     volume(found, new, invalid_labels);
 
     let (before, mut after) = (get(old, "spec"), get(new, "spec").clone());
     // The secret for growing may come later: it was added after there were volumes.
-    if has(before, "csi") && at(before, &["csi", "controllerExpandSecretRef"]).is_null() {
-        if let Some(csi) = after.pointer_mut("/csi").and_then(Value::as_object_mut) {
-            csi.remove("controllerExpandSecretRef");
-        }
+    if has(before, "csi")
+        && at(before, &["csi", "controllerExpandSecretRef"]).is_null()
+        && let Some(csi) = after.pointer_mut("/csi").and_then(Value::as_object_mut)
+    {
+        csi.remove("controllerExpandSecretRef");
     }
     if SOURCES.iter().any(|source| !same(get(&after, source.name), get(before, source.name))) {
         let diff = gojson::diff(Type::Struct(PERSISTENT_VOLUME_SOURCE), before, &after);

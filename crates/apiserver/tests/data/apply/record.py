@@ -22,6 +22,7 @@ KINDS = {  # kind -> (apiVersion, plural, namespaced)
     'PodDisruptionBudget': ('policy/v1', 'poddisruptionbudgets', True),
     'ClusterRole': ('rbac.authorization.k8s.io/v1', 'clusterroles', False),
     'Lease': ('coordination.k8s.io/v1', 'leases', True), 'Ingress': ('networking.k8s.io/v1', 'ingresses', True),
+    'Thing': ('fields.example.com/v1', 'things', True),
     'CustomResourceDefinition': ('apiextensions.k8s.io/v1', 'customresourcedefinitions', False),
 }
 
@@ -138,6 +139,30 @@ def changed(**paths):
     return change
 
 
+# The type of `Thing`; the replay has the same one.
+THING = {'type': 'object', 'properties': {
+    'spec': {'type': 'object', 'properties': {
+        'any': {'x-kubernetes-preserve-unknown-fields': True},
+        'open': {'type': 'object', 'x-kubernetes-preserve-unknown-fields': True, 'properties': {'known': {'type': 'string'}}},
+        'set': {'type': 'array', 'x-kubernetes-list-type': 'set', 'items': {'type': 'string'}},
+        'keyed': {'type': 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['id', 'zone'], 'items': {
+            'type': 'object', 'required': ['id'], 'properties': {'id': {'type': 'integer'}, 'zone': {'type': 'string', 'default': 'z'}, 'v': {'type': 'string'}}}},
+        'plain': {'type': 'array', 'items': {'type': 'string'}},
+        'whole': {'type': 'object', 'x-kubernetes-map-type': 'atomic', 'additionalProperties': {'type': 'string'}},
+        'map': {'type': 'object', 'additionalProperties': {'type': 'integer'}},
+        'size': {'x-kubernetes-int-or-string': True}}},
+    'status': {'type': 'object', 'properties': {'phase': {'type': 'string'}}}}}
+
+
+def define_thing():
+    name = 'things.fields.example.com'
+    call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+        'apiVersion': 'apiextensions.k8s.io/v1', 'kind': 'CustomResourceDefinition', 'metadata': {'name': name},
+        'spec': {'group': 'fields.example.com', 'scope': 'Namespaced', 'names': {'plural': 'things', 'kind': 'Thing'}, 'versions': [
+            {'name': 'v1', 'served': True, 'storage': True, 'subresources': {'status': {}}, 'schema': {'openAPIV3Schema': THING}}]}})
+    time.sleep(5)
+
+
 FAILS = {'fails': True}
 FORCE = {'force': True}
 STATUS = {'subresource': 'status'}
@@ -219,6 +244,14 @@ CASES = {
         ('apply', 'three', {'metadata': {'finalizers': ['example.com/b', 'example.com/a'], 'ownerReferences': [{'apiVersion': 'v1', 'kind': 'Node', 'name': 'n', 'uid': 'u1'}]}}),
         ('apply', 'three', {'metadata': {'ownerReferences': [{'apiVersion': 'v1', 'kind': 'Node', 'name': 'n', 'uid': 'u2'}]}}),
         ('merge', 'rest', {'metadata': {'finalizers': None}}),
+    ]),
+    'pod-subresources': ('Pod', [
+        ('create', 'creator', {'spec': {'containers': [{'name': 'c', 'image': 'i', 'resources': {'requests': {'cpu': '1'}}}]}}),
+        ('strategic', 'debugger', {'spec': {'ephemeralContainers': [{'name': 'd', 'image': 'j', 'targetContainerName': 'c'}]}}, {'subresource': 'ephemeralcontainers'}),
+        ('strategic', 'resizer', {'spec': {'containers': [{'name': 'c', 'resources': {'requests': {'cpu': '2'}}}]}}, {'subresource': 'resize'}),
+        ('apply', 'resizer', {'spec': {'containers': [{'name': 'c', 'resources': {'requests': {'cpu': '3'}}}]}}, {'subresource': 'resize', 'fails': True}),
+        ('apply', 'resizer', {'spec': {'containers': [{'name': 'c', 'resources': {'requests': {'cpu': '3'}}}]}}, {'subresource': 'resize', 'force': True}),
+        ('strategic', 'conditioner', {'status': {'conditions': [{'type': 'PodScheduled', 'status': 'False', 'reason': 'Unschedulable', 'message': 'm'}], 'nominatedNodeName': 'n'}}, STATUS),
     ]),
     'pod-duplicates': ('Pod', [
         ('create', 'creator', {'spec': {'containers': [{'name': 'c', 'image': 'i', 'env': [{'name': 'A', 'value': '1'}, {'name': 'A', 'value': '2'}, {'name': 'B', 'value': '1'}]}]}}),
@@ -421,6 +454,29 @@ CASES = {
         ('apply', 'one', {'secrets': [{'name': 'c'}], 'imagePullSecrets': [{'name': 'd'}]}, FORCE),
         ('apply', 'one', {'automountServiceAccountToken': False}),
     ]),
+    'custom': ('Thing', [
+        ('create', 'creator', {'spec': {'any': {'a': {'b': 1}, 'l': [1, 2]}, 'open': {'known': 'x', 'other': {'y': [1]}}, 'set': ['a', 'b'], 'keyed': [{'id': 1, 'v': 'x'}, {'id': 2, 'zone': 'q'}], 'plain': ['x'], 'whole': {'a': 'b'}, 'map': {'m': 1}, 'size': 1}, 'status': {'phase': 'x'}}),
+        ('merge', 'upd', {'spec': {'any': {'a': 5}, 'set': ['b', 'c'], 'keyed': [{'id': 2, 'zone': 'q', 'v': 'y'}], 'size': '50%'}}),
+        ('apply', 'one', {'spec': {'any': {'a': {'c': 1}, 'n': {}}, 'open': {'other': {'z': 1}}, 'keyed': [{'id': 2, 'zone': 'q', 'v': 'z'}]}}, FAILS),
+        ('apply', 'one', {'spec': {'any': {'a': {'c': 1}, 'n': {}}, 'open': {'other': {'z': 1}}, 'keyed': [{'id': 2, 'zone': 'q', 'v': 'z'}, {'id': 3}]}}, FORCE),
+        ('apply', 'one', {'spec': {'any': {'n': {'k': None}}, 'set': ['d', 'b'], 'keyed': [{'id': 3, 'zone': 'z'}, {'id': 3, 'zone': 'y'}], 'map': {'m': 1, 'n': 2}}}),
+        ('apply', 'one', {'spec': {'set': ['d', 'd']}}, FAILS),
+        ('apply', 'one', {'spec': {'nope': 1}}, FAILS),
+        ('apply', 'one', {'spec': {'open': {'known': 1, 'any': 1}}}, FAILS),
+        ('apply', 'one', {'spec': {'map': {'m': 'x'}}}, FAILS),
+        ('apply', 'one', {'spec': {'whole': {'x': 'y'}}, 'status': {'phase': 'y'}}, FORCE),
+        ('merge', 'ctl', {'status': {'phase': 'done'}, 'metadata': {'labels': {'a': 'b'}}, 'spec': {'size': 9}}, STATUS),
+        ('apply', 'ctl', {'status': {'phase': 'done'}, 'metadata': {'labels': {'a': 'b'}, 'finalizers': ['a.b/c']}}, STATUS),
+        ('merge', 'upd', {'spec': None}),
+    ]),
+    'custom-apply': ('Thing', [
+        ('apply', 'one', {'metadata': {'labels': {'a': 'b'}, 'finalizers': []}, 'spec': {'any': [1], 'open': {}, 'set': [], 'map': {}, 'keyed': [{'id': 1}]}}),
+        ('apply', 'one', {'metadata': {'labels': {'a': 'b'}}, 'spec': {'any': 'x', 'open': {'a': {}}, 'keyed': [{'id': 1, 'zone': 'z'}]}}),
+        ('apply', 'two', {'spec': {'any': {'x': 1}}}, FAILS),
+        ('apply', 'two', {'spec': {'any': {'x': 1}}}, FORCE),
+        ('apply', 'two', {}),
+        ('apply', 'one', {}),
+    ]),
     'crd': ('CustomResourceDefinition', [
         ('apply', 'one', {'spec': {'group': 'crd.example.com', 'scope': 'Namespaced', 'names': {'plural': 'things', 'kind': 'Thing'}, 'versions': [{'name': 'v1', 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {'type': 'object', 'default': {'a': {'b': 1}, 'c': [1]}, 'x-kubernetes-preserve-unknown-fields': True, 'properties': {'e': {'type': 'string', 'enum': ['x', 'y'], 'default': 'x'}}}}}}}]}}),
         ('apply', 'one', {'spec': {'group': 'crd.example.com', 'scope': 'Namespaced', 'names': {'plural': 'things', 'kind': 'Thing', 'shortNames': ['th']}, 'versions': [{'name': 'v1', 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': {'type': 'object', 'properties': {'spec': {'type': 'object', 'default': {'a': {'b': 2}}, 'x-kubernetes-preserve-unknown-fields': True, 'properties': {'e': {'type': 'string', 'enum': ['x'], 'default': 'x'}}}}}}}]}}),
@@ -429,5 +485,7 @@ CASES = {
 }
 
 if __name__ == '__main__':
+    if not sys.argv[3:] or any(n.startswith('custom') for n in sys.argv[3:]):
+        define_thing()
     for name in sys.argv[3:] or CASES:
         run(name, *CASES[name])

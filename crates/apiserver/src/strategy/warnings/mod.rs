@@ -1,11 +1,14 @@
 //! What upstream warns about: things that are taken, but will not do what one may think.
 
+mod pod;
+
 use plimsoll_engine::quantity::Quantity;
 use serde_json::Value;
 
 use crate::field::go_quoted;
 use crate::kind::Kind;
 use crate::value::{get, int, list, name, text, texts};
+use pod::{OLD_VOLUMES, pod};
 
 /// Labels of nodes that have newer names.
 const OLD_LABELS: [(&str, &str); 8] = [
@@ -20,19 +23,6 @@ const OLD_LABELS: [(&str, &str); 8] = [
     ("app.kubernetes.io/created-by", "deprecated since v1.9"),
     ("scheduler.alpha.kubernetes.io/preferAvoidPods", "deprecated since v1.22; use Taints and Tolerations instead"),
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
-];
-
-/// Volumes that no longer work, by their field.
-const OLD_VOLUMES: [(&str, &str, &str); 9] = [
-    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
-    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
-    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
-    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
-    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
 const NOT_A_LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
@@ -60,10 +50,11 @@ pub fn on_create(kind: Kind<'_>, object: &Value) -> Vec<String> {
         }
         _ => {}
     }
+    indexed(kind, object, &mut out);
     if let Some((path, template)) = template(kind, object) {
         pod(path, template, &mut out);
     }
-    common(kind, object, &mut out);
+    common(kind, object, None, &mut out);
     out
 }
 
@@ -79,11 +70,31 @@ pub fn on_update(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) ->
     } else {
         generation(new) != generation(old)
     };
+    if changed {
+        indexed(kind, new, &mut out);
+    }
     if changed && let Some((path, template)) = template(kind, new) {
         pod(path, template, &mut out);
     }
-    common(kind, new, &mut out);
+    common(kind, new, Some(old), &mut out);
     out
+}
+
+/// Jobs with more indexes than their status may be able to say.
+fn indexed(kind: Kind<'_>, object: &Value, out: &mut Vec<String>) {
+    let (path, spec) = match (kind.group, kind.kind) {
+        ("batch", "Job") => ("spec", object.get("spec")),
+        ("batch", "CronJob") => ("spec.jobTemplate.spec", get(object, &["spec", "jobTemplate", "spec"])),
+        _ => return,
+    };
+    let Some(spec) = spec.filter(|spec| text(spec, &["completionMode"]) == "Indexed") else { return };
+    let number = |field: &str| int(spec, &[field]).unwrap_or_default();
+    if number("completions") > 100_000 && number("parallelism") > 10_000 {
+        out.push(format!(
+            "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might \
+             not be able to track completedIndexes when a big number of indexes fail"
+        ));
+    }
 }
 
 fn template<'a>(kind: Kind<'_>, object: &'a Value) -> Option<(&'static str, &'a Value)> {
@@ -98,7 +109,7 @@ fn template<'a>(kind: Kind<'_>, object: &'a Value) -> Option<(&'static str, &'a 
     Some((path, get(object, keys)?))
 }
 
-fn common(kind: Kind<'_>, object: &Value, out: &mut Vec<String>) {
+fn common(kind: Kind<'_>, object: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     match (kind.group, kind.kind) {
         ("", "PersistentVolume") => volume(object, out),
         ("", "PersistentVolumeClaim") => {
@@ -111,6 +122,35 @@ fn common(kind: Kind<'_>, object: &Value, out: &mut Vec<String>) {
             claim("spec", object.get("spec"), out);
         }
         ("", "Service") => service(object, out),
+        ("", "Node") => {
+            if get(object, &["spec", "configSource"]).is_some() {
+                out.push("spec.configSource: the feature is removed".into());
+            }
+            if !text(object, &["spec", "externalID"]).is_empty() {
+                out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".into());
+            }
+        }
+        ("", "ServiceAccount") => {
+            let key = "kubernetes.io/enforce-mountable-secrets";
+            let has = |o: &Value| get(o, &["metadata", "annotations", key]).is_some();
+            if has(object) && !old.is_some_and(has) {
+                out.push(format!(
+                    "metadata.annotations[{key}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+                ));
+            }
+        }
+        ("", "Secret") if text(object, &["type"]) == "kubernetes.io/tls" => key_pair(object, out),
+        ("node.k8s.io", "RuntimeClass") => {
+            for (key, _) in texts(object, &["scheduling", "nodeSelector"]) {
+                out.extend(old_label(key).map(|message| format!("scheduling.nodeSelector: {message}")));
+            }
+        }
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            expressions("nodeTopology", object.get("nodeTopology"), out);
+            for (key, _) in texts(object, &["nodeTopology", "matchLabels"]) {
+                out.extend(old_label(key).map(|message| format!("nodeTopology.matchLabels.{key}: {message}")));
+            }
+        }
         ("", "ResourceQuota") => quota(object, out),
         ("apps", "StatefulSet") => {
             for (i, claim_template) in list(object, &["spec", "volumeClaimTemplates"]).iter().enumerate() {
@@ -165,9 +205,13 @@ fn dns_label(object: &Value, sentence: &str, out: &mut Vec<String>) {
     if name.len() > 63 {
         wrong.push("must be no more than 63 characters".to_owned());
     }
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    if name.is_empty() || !name.bytes().all(inner) || name.starts_with('-') || name.ends_with('-') {
-        wrong.push(NOT_A_LABEL.to_owned());
+    let is_label = |label: &str| {
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        !label.is_empty() && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    if !is_label(name) {
+        let dots = name.split('.').all(is_label);
+        wrong.push(if dots { "must not contain dots".to_owned() } else { NOT_A_LABEL.to_owned() });
     }
     if !wrong.is_empty() {
         out.push(format!("{sentence}: [{}]", wrong.join(" ")));
@@ -188,179 +232,33 @@ fn claim(path: &str, spec: Option<&Value>, out: &mut Vec<String>) {
     }
 }
 
+/// Keys of a term's expressions.
+fn expressions(path: &str, term: Option<&Value>, out: &mut Vec<String>) {
+    for (i, expression) in term.map(|t| list(t, &["matchExpressions"])).unwrap_or_default().iter().enumerate() {
+        let key = text(expression, &["key"]);
+        if let Some(message) = old_label(key) {
+            out.push(format!("{path}.matchExpressions[{i}].key: {key} is {message}"));
+        }
+    }
+}
+
 fn terms(path: &str, terms: &[Value], out: &mut Vec<String>) {
     for (i, term) in terms.iter().enumerate() {
-        for (j, expression) in list(term, &["matchExpressions"]).iter().enumerate() {
-            let key = text(expression, &["key"]);
-            if let Some(message) = old_label(key) {
-                out.push(format!("{path}[{i}].matchExpressions[{j}].key: {key} is {message}"));
-            }
-        }
+        expressions(&format!("{path}[{i}]"), Some(term), out);
     }
 }
 
-/// A pod, or the template of one under `path` (which ends with a dot).
-fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
-    for (key, _) in texts(object, &["spec", "nodeSelector"]) {
-        if let Some(message) = old_label(key) {
-            out.push(format!("{path}spec.nodeSelector[{key}]: {message}"));
-        }
-    }
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    terms(
-        &format!("{path}spec.affinity.nodeAffinity.{required}.nodeSelectorTerms"),
-        list(object, &["spec", "affinity", "nodeAffinity", required, "nodeSelectorTerms"]),
-        out,
-    );
-    for (i, constraint) in list(object, &["spec", "topologySpreadConstraints"]).iter().enumerate() {
-        let key = text(constraint, &["topologyKey"]);
-        if let Some(message) = old_label(key) {
-            out.push(format!("{path}spec.topologySpreadConstraints[{i}].topologyKey: {key} is {message}"));
-        }
-        if get(constraint, &["labelSelector"]).is_none() {
-            out.push(format!("{path}spec.topologySpreadConstraints[{i}].labelSelector: a null labelSelector results in matching no pod"));
-        }
-    }
-    for (i, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
-        for (field, shown, message) in OLD_VOLUMES {
-            if volume.get(field).is_some() {
-                out.push(format!("{path}spec.volumes[{i}].{shown}: {message}"));
-            }
-        }
-        claim(
-            &format!("{path}spec.volumes[{i}].ephemeral.volumeClaimTemplate.spec"),
-            get(volume, &["ephemeral", "volumeClaimTemplate", "spec"]),
-            out,
-        );
-    }
-    duplicates(&format!("{path}spec.hostAliases"), list(object, &["spec", "hostAliases"]), "ip", out);
-    duplicates(&format!("{path}spec.imagePullSecrets"), list(object, &["spec", "imagePullSecrets"]), "name", out);
-    for (i, secret) in list(object, &["spec", "imagePullSecrets"]).iter().enumerate() {
-        if text(secret, &["name"]).is_empty() {
-            out.push(format!("{path}spec.imagePullSecrets[{i}].name: invalid empty name \"\""));
-        }
-    }
-    for amount in ["memory", "ephemeral-storage"] {
-        fractional(&format!("{path}spec.overhead[{amount}]"), get(object, &["spec", "overhead", amount]), out);
-    }
-    for (at, container) in containers(path, object) {
-        self::container(&at, container, out);
-    }
-    ports(path, object, out);
-    if int(object, &["spec", "terminationGracePeriodSeconds"]).is_some_and(|s| s < 0) {
-        out.push(format!(
-            "{path}spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
-        ));
-    }
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        affinity(path, kind, object, out);
-    }
-}
-
-fn containers<'a>(path: &str, object: &'a Value) -> Vec<(String, &'a Value)> {
-    ["initContainers", "containers", "ephemeralContainers"]
-        .iter()
-        .flat_map(|key| {
-            list(object, &["spec", key]).iter().enumerate().map(move |(i, c)| (format!("{path}spec.{key}[{i}]"), c))
-        })
-        .collect()
-}
-
-fn duplicates(path: &str, items: &[Value], key: &str, out: &mut Vec<String>) {
-    let mut seen: Vec<&str> = Vec::new();
-    for (i, item) in items.iter().enumerate() {
-        let value = text(item, &[key]);
-        if seen.contains(&value) {
-            out.push(format!("{path}[{i}].{key}: duplicate {key} {}", go_quoted(value)));
-        } else {
-            seen.push(value);
-        }
-    }
-}
-
-fn container(path: &str, container: &Value, out: &mut Vec<String>) {
-    for amount in ["memory", "ephemeral-storage"] {
-        for kind in ["limits", "requests"] {
-            fractional(
-                &format!("{path}.resources.{kind}[{amount}]"),
-                get(container, &["resources", kind, amount]),
-                out,
-            );
-        }
-    }
-    let mut seen: Vec<&str> = Vec::new();
-    for (i, variable) in list(container, &["env"]).iter().enumerate() {
-        let name = text(variable, &["name"]);
-        if !seen.contains(&name) {
-            seen.push(name);
-            continue;
-        }
-        // A later value may build on the earlier one.
-        let reference = format!("$({name})");
-        let value = text(variable, &["value"]);
-        if variable.get("valueFrom").is_some() || value == reference || !value.contains(&reference) {
-            out.push(format!(
-                "{path}.env[{i}]: hides previous definition of {}, which may be dropped when using apply",
-                go_quoted(name)
-            ));
-        }
-    }
-}
-
-fn ports(path: &str, object: &Value, out: &mut Vec<String>) {
-    let mut seen: Vec<(String, &Value)> = Vec::new();
-    let mut names: Vec<(&str, String)> = Vec::new();
-    let mut named = Vec::new();
-    for (at, container) in containers(path, object) {
-        for (i, port) in list(container, &["ports"]).iter().enumerate() {
-            let at = format!("{at}.ports[{i}]");
-            let number = |p: &Value, key: &str| int(p, &[key]).unwrap_or_default();
-            let (ip, host) = (text(port, &["hostIP"]), number(port, "hostPort"));
-            for (other_at, other) in &seen {
-                if number(port, "containerPort") != number(other, "containerPort")
-                    || text(port, &["protocol"]) != text(other, &["protocol"])
-                {
-                    continue;
-                }
-                let (other_ip, other_host) = (text(other, &["hostIP"]), number(other, "hostPort"));
-                if ip == other_ip && host == other_host {
-                    out.push(format!("{at}: duplicate port definition with {other_at}"));
-                } else if host == 0 || other_host == 0 {
-                    out.push(format!("{at}: overlapping port definition with {other_at}"));
-                } else if host == other_host && ip.is_empty() != other_ip.is_empty() {
-                    out.push(format!("{at}: dangerously ambiguous port definition with {other_at}"));
-                }
-            }
-            let name = text(port, &["name"]);
-            match names.iter().find(|(n, _)| *n == name) {
-                _ if name.is_empty() => {}
-                Some((_, other)) => named.push(format!(
-                    "{at}: duplicate port name {} with {other}, services and probes that select ports by name will use {other}",
-                    go_quoted(name)
-                )),
-                None => names.push((name, at.clone())),
-            }
-            seen.push((at, port));
-        }
-    }
-    out.extend(named);
-}
-
-fn affinity(path: &str, kind: &str, object: &Value, out: &mut Vec<String>) {
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
-    let mut check = |at: String, term: &Value| {
-        if term.get("labelSelector").is_none() {
-            out.push(format!("{at}.labelSelector: a null labelSelector results in matching no pod"));
-        }
+/// What Go's TLS says first about a certificate and key that are no such thing. Whether they fit each other is not looked at.
+fn key_pair(object: &Value, out: &mut Vec<String>) {
+    use base64::Engine as _;
+    let has_pem = |key: &str| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text(object, &["data", key])).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains("-----BEGIN ")
     };
-    for (i, term) in list(object, &["spec", "affinity", kind, required]).iter().enumerate() {
-        check(format!("{path}spec.affinity.{kind}.{required}[{i}]"), term);
-    }
-    for (i, term) in list(object, &["spec", "affinity", kind, preferred]).iter().enumerate() {
-        if let Some(term) = term.get("podAffinityTerm") {
-            check(format!("{path}spec.affinity.{kind}.{preferred}[{i}].podAffinityTerm"), term);
-        }
+    if !has_pem("tls.crt") {
+        out.push("tls: failed to find any PEM data in certificate input".into());
+    } else if !has_pem("tls.key") {
+        out.push("tls: failed to find any PEM data in key input".into());
     }
 }
 

@@ -1,0 +1,15 @@
+//! The harness of the black-box tests: two API servers, ours and upstream's, and scenarios that are played on both.
+//!
+//! [`upstream`] starts the real control plane, [`embedded`] ours; [`scenario`] reads what is asked, [`play`] asks it, [`normal`] takes out
+//! of the answers what differs from run to run, and [`compare`] tells what is left.
+
+pub mod client;
+pub mod compare;
+pub mod embedded;
+pub mod identities;
+pub mod normal;
+pub mod play;
+pub mod process;
+pub mod scenario;
+pub mod suite;
+pub mod upstream;

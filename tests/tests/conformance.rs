@@ -1,0 +1,17 @@
+//! One suite, two servers: every scenario is played on the real kube-apiserver and on ours, and the answers must be the same.
+//!
+//! `UPDATE=1` also writes upstream's answers down, for the replay of `recorded.rs`; `ONLY=name` plays some of the scenarios.
+
+use plimsoll_tests::embedded::Embedded;
+use plimsoll_tests::suite::{Theirs, run};
+use plimsoll_tests::upstream::{Options, Upstream};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_servers_answer_alike() {
+    let upstream = Upstream::start(Options::default()).await.unwrap();
+    let embedded = Embedded::start(false).await.unwrap();
+    let record = std::env::var_os("UPDATE").is_some();
+    if let Err(differences) = run(&embedded.client, Theirs::Live(&upstream.client, record)).await {
+        panic!("{differences:#}");
+    }
+}
