@@ -72,23 +72,10 @@ pub fn body(
     if let Some(version) = value["apiVersion"].as_str().filter(|version| version.matches('/').count() > 1) {
         return Err(unrecognized(format!("unexpected GroupVersion string: {version} ({})", excerpt(bytes))));
     }
-    if expected.custom.is_some() {
-        if !value.is_object() {
-            let found = match value {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Number(_) => "number",
-                Value::Bool(_) => "bool",
-                _ => "null",
-            };
-            let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-            let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
-        if value["kind"].as_str().unwrap_or_default().is_empty() {
-            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
-            return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
-        }
+    // Any kind can be a custom resource's, so that none is assumed.
+    if expected.custom.is_some() && value["kind"].as_str().unwrap_or_default().is_empty() {
+        let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
     }
     let object = typed(value, expected, &mut problems)?;
     if format == Format::Json && problems.len() > 1 {
@@ -163,7 +150,7 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
 }
 
 /// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
-fn disowns(value: &Value) -> bool {
+pub(crate) fn disowns(value: &Value) -> bool {
     value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 

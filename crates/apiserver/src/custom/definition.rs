@@ -52,9 +52,11 @@ fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str,
         *conditions = json!([]);
     }
     let Some(list) = conditions.as_array_mut() else { return };
-    let since = list.iter().find(|c| c["type"] == kind && c["status"] == status).map(|c| c["lastTransitionTime"].clone());
+    let since =
+        list.iter().find(|c| c["type"] == kind && c["status"] == status).map(|c| c["lastTransitionTime"].clone());
     let since = since.filter(Value::is_string).unwrap_or_else(|| now.into());
-    let new = json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since});
+    let new =
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since});
     match list.iter_mut().find(|c| c["type"] == kind) {
         Some(old) => *old = new,
         None => list.push(new),
@@ -160,7 +162,8 @@ async fn rewrite(core: &Core, name: &str, change: impl Fn(&mut Value) + Send) ->
 /// Writes down that the status is the server's own.
 fn own(core: &Core, served: &Served, old: &Value, new: &mut Value) {
     let reset = apply::reset(served.kind(), "status");
-    let target = Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &OneVersion };
+    let target =
+        Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &OneVersion };
     apply::update(&target, Some(old), new, &Manager { name: MANAGER, subresource: "status" }, core.clock.now());
 }
 
@@ -201,6 +204,9 @@ async fn settle_one(core: &Core, name: &str) -> bool {
         approve(definition, &now);
         let ready = is_true(definition, "NamesAccepted") && !is_true(definition, "Established");
         if ready {
+            if definition["spec"].to_string().contains("\"x-kubernetes-validations\"") {
+                tracing::warn!(definition = name, "its rules in CEL are kept, but not evaluated");
+            }
             let message = "the initial names have been accepted";
             set_condition(definition, "Established", "True", "InitialNamesAccepted", message, &now);
         }
@@ -290,7 +296,10 @@ fn approve(definition: &mut Value, now: &str) {
     let approval = definition["metadata"]["annotations"][APPROVED].as_str().unwrap_or_default().to_owned();
     let is_url = approval.split_once("://").is_some_and(|(scheme, rest)| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(plain) && !rest.is_empty() && !rest.starts_with('/')
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(plain)
+            && !rest.is_empty()
+            && !rest.starts_with('/')
     });
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     let quoted = crate::field::go_quoted(&approval);

@@ -44,11 +44,13 @@ impl Call {
     /// The selectors of this request.
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
-        Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
-            Some(custom) if matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field) => Ok(field.to_owned()),
+        let general = |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
+        let filter = Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
+            Some(custom) if general(field) || custom.is_selectable(field) => Ok(field.to_owned()),
             Some(_) => Err(format!("field label not supported: {field}")),
             None => strategy::field_label(self.served.kind(), field).map(str::to_owned),
-        })
+        })?;
+        Ok(filter.of_custom(self.served.custom.clone()))
     }
 
     /// The objects asked for.

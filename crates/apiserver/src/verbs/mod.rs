@@ -130,6 +130,9 @@ impl Call {
 
     /// Does it.
     pub async fn run(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
+        if let Some(custom) = &self.served.custom {
+            custom.convertible()?;
+        }
         if !self.path.subresource.is_empty() {
             return self.part(verb, body).await;
         }

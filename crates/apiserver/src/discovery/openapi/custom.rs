@@ -30,7 +30,7 @@ pub(super) fn add(served: &Served, schemas: &mut Map<String, Value>) -> (String,
 
 /// The schema of the definition.
 fn given(served: &Served) -> Value {
-    served.custom.as_ref().map(|custom| custom.openapi_schema()).unwrap_or_default()
+    served.custom.as_ref().map(|custom| custom.definition_schema().clone()).unwrap_or_default()
 }
 
 /// What every object and list has beside its own fields.
