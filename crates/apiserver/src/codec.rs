@@ -57,7 +57,7 @@ pub fn body(
             unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
         })?,
         Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
-        Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
+        Format::Protobuf => (from_protobuf(bytes, expected).map_err(|why| unrecognized(format!("{why} ({})", excerpt(bytes))))?, Vec::new()),
     };
     if format == Format::Json {
         heading(&value).map_err(|why| {

@@ -273,6 +273,10 @@ impl Call {
             if named {
                 return Err(self.changed());
             }
+            let mut new = new;
+            if asked == 0 {
+                new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
+            }
             let mut new = self.finish_update(new, &old, options.dry_run)?;
             apply::keep_times(&old, &mut new);
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
