@@ -105,6 +105,11 @@ where
     let Target::Resource(path) = target else {
         let method = parts.method.as_str().to_ascii_lowercase();
         authorize(&core, &parts, &Attributes::path(&asker, &method, parts.uri.path()))?;
+        let read_only = target != Target::Other || parts.uri.path() == "/version";
+        let allowed = parts.method == Method::GET || !read_only;
+        if !allowed && target == Target::Other {
+            return Err(Status::method_not_allowed());
+        }
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
@@ -116,8 +121,7 @@ where
             }
         }
         let answer = discovery::answer(&core, &target, &parts, &query)?;
-        let read_only = target != Target::Other || parts.uri.path() == "/version";
-        let allowed = parts.method == Method::GET || !read_only;
+        // What is not there is not there, whatever the method.
         return if allowed { Ok(answer) } else { Err(Status::method_not_allowed()) };
     };
     let verb = Verb::of(&parts.method, &path, &query).ok_or_else(Status::method_not_allowed)?;

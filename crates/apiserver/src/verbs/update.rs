@@ -24,7 +24,7 @@ impl Call {
         if !exists {
             return self.update_absent(object, &options).await;
         }
-        let unversioned = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
+        let unversioned = matches!(object["metadata"]["resourceVersion"].as_str(), None | Some("" | "0"));
         if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
             return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
