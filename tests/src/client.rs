@@ -9,6 +9,7 @@ use http::header::HOST;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
@@ -49,14 +50,18 @@ impl Client {
     }
 
     /// Sends a request on a connection of its own; the body of the answer may still be coming.
-    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
+        self.connect().await?.send(request).await
+    }
+
+    /// A connection for several requests, one after the other.
+    pub async fn connect(&self) -> Result<Connection> {
         let tcp = TcpStream::connect(self.address).await.with_context(|| format!("cannot reach {}", self.address))?;
         tcp.set_nodelay(true)?;
         let tls = self.tls.connect(ServerName::IpAddress(self.address.ip().into()), tcp).await.context("TLS")?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(tls)).await?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(tls)).await?;
         tokio::spawn(connection);
-        request.headers_mut().insert(HOST, self.address.to_string().parse()?);
-        sender.send_request(request).await.context("no answer")
+        Ok(Connection { sender, host: self.address.to_string() })
     }
 
     /// The code and body of a `GET` by the administrator.
@@ -66,5 +71,21 @@ impl Client {
         let response = self.send(request).await?;
         let code = response.status().as_u16();
         Ok((code, response.into_body().collect().await?.to_bytes()))
+    }
+}
+
+/// A connection that is kept.
+#[derive(Debug)]
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    host: String,
+}
+
+impl Connection {
+    /// Sends a request; its answer must be read before the next.
+    pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
+        request.headers_mut().insert(HOST, self.host.parse()?);
+        self.sender.ready().await.context("the connection is closed")?;
+        self.sender.send_request(request).await.context("no answer")
     }
 }

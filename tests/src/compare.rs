@@ -102,11 +102,20 @@ pub fn unknown(scenario: &Scenario, found: Vec<Difference>, known: &mut [Known])
     left
 }
 
+/// Whether a place says anything where the codes differ: then everything else does too.
+fn tells_refusal(at: &str) -> bool {
+    matches!(at, "/status" | "/body/message" | "/body/kind")
+}
+
 /// The differences of a scenario for people: step by step, upstream's words over ours.
 pub fn report(scenario: &Scenario, found: &[Difference]) -> String {
     let mut out = String::new();
     let mut last = 0;
     for difference in found {
+        let codes_differ = found.iter().any(|d| d.step == difference.step && d.at == "/status");
+        if codes_differ && !tells_refusal(&difference.at) {
+            continue;
+        }
         if difference.step != last {
             last = difference.step;
             let step = scenario.steps.get(last - 1);

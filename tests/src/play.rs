@@ -201,13 +201,13 @@ async fn follow(mut body: Incoming, sender: mpsc::UnboundedSender<Value>) {
     }
 }
 
-/// JSON as it is, YAML as its lines, protobuf as the object in it, anything else as text.
+/// JSON as it is, YAML and protobuf as the object in them, anything else as text. How YAML is quoted and folded says nothing.
 fn read_body(bytes: &[u8], content_type: &str) -> Value {
     let media = content_type.split(';').next().unwrap_or_default();
     let text = || String::from_utf8_lossy(bytes).into_owned();
     match media {
         "application/json" => serde_json::from_slice(bytes).unwrap_or_else(|_| text().into()),
-        "application/yaml" => text().lines().map(Value::from).collect(),
+        "application/yaml" => serde_saphyr::from_str(&text()).unwrap_or_else(|_| text().into()),
         "application/vnd.kubernetes.protobuf" => from_protobuf(bytes).unwrap_or_else(|why| format!("not protobuf: {why:#}").into()),
         _ => text().into(),
     }

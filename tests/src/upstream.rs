@@ -139,23 +139,42 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?.port())
 }
 
+/// What upstream's programs speak with the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// JSON.
+    Json,
+    /// Protobuf, which is their own choice.
+    Protobuf,
+}
+
+impl Content {
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+}
+
 /// Starts kube-controller-manager with these controllers (`--controllers`) against any API server.
-pub fn kube_controller_manager(folder: &Path, kubeconfig: &Path, controllers: &str) -> Result<Process> {
+pub fn kube_controller_manager(folder: &Path, kubeconfig: &Path, controllers: &str, content: Content) -> Result<Process> {
     let mut command = Command::new(binary("kube-controller-manager")?);
     command
         .args(["--controllers", controllers, "--leader-elect=false", "--secure-port=0"])
-        .args(["--kube-api-qps=5000", "--kube-api-burst=5000", "--kube-api-content-type=application/json"])
+        .args(["--kube-api-qps=5000", "--kube-api-burst=5000", "--kube-api-content-type", content.media_type()])
         .arg("--kubeconfig")
         .arg(kubeconfig);
     Process::start(folder, "kube-controller-manager", &mut command)
 }
 
 /// Starts kube-scheduler against any API server.
-pub fn kube_scheduler(folder: &Path, kubeconfig: &Path) -> Result<Process> {
+pub fn kube_scheduler(folder: &Path, kubeconfig: &Path, content: Content) -> Result<Process> {
     let config = folder.join("kube-scheduler.yaml");
     let text = format!(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {}\n  contentType: application/json\n  qps: 5000\n  burst: 5000\n",
-        serde_json::json!(kubeconfig)
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {}\n  contentType: {}\n  qps: 5000\n  burst: 5000\n",
+        serde_json::json!(kubeconfig),
+        content.media_type()
     );
     std::fs::write(&config, text)?;
     let mut command = Command::new(binary("kube-scheduler")?);

@@ -1,10 +1,13 @@
 //! Between wire, `Value` and store.
 
+mod order;
+
 use bytes::Bytes;
 use plimsoll_schema::decode::{self, Report};
 use plimsoll_schema::{Schema, Type, protobuf};
 use serde_json::Value;
 
+use crate::custom::CustomResource;
 use crate::registry::Served;
 use crate::request::Format;
 use crate::request::options::FieldValidation;
@@ -31,11 +34,13 @@ pub struct Expected<'a> {
     pub kind: &'a str,
     /// Its type.
     pub schema: Schema<'a>,
+    /// What it is as a custom resource, if it is one.
+    pub custom: Option<&'a CustomResource>,
 }
 
 impl<'a> From<&'a Served> for Expected<'a> {
     fn from(served: &'a Served) -> Self {
-        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema() }
+        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema(), custom: served.custom.as_deref() }
     }
 }
 
@@ -53,15 +58,63 @@ pub fn body(
         Format::Json => decode::parse(bytes).map_err(|error| {
             unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
         })?,
-        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("couldn't get version/kind; yaml parse error: {error}")))?, Vec::new()),
-        Format::Protobuf => (from_protobuf(bytes, expected).map_err(unrecognized)?, Vec::new()),
+        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("{error} ({})", excerpt(bytes))))?, Vec::new()),
+        Format::Protobuf => {
+            let unread = |error: String| unrecognized(format!("{error} ({})", excerpt(bytes)));
+            (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
+        }
     };
+    if format == Format::Json {
+        heading(&value).map_err(|why| {
+            unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
+        })?;
+    }
+    if let Some(version) = value["apiVersion"].as_str().filter(|version| version.matches('/').count() > 1) {
+        return Err(unrecognized(format!("unexpected GroupVersion string: {version} ({})", excerpt(bytes))));
+    }
+    // Any kind can be a custom resource's, so that none is assumed.
+    if expected.custom.is_some() && value["kind"].as_str().unwrap_or_default().is_empty() {
+        let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+    }
     let object = typed(value, expected, &mut problems)?;
+    if format == Format::Json && problems.len() > 1 {
+        order::as_written(bytes, &mut problems);
+    }
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
+}
+
+/// Kind and version are read before the rest, so it is they that are named where they cannot be read.
+fn heading(value: &Value) -> Result<(), String> {
+    let go = |value: &Value| match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        _ => "bool",
+    };
+    match value {
+        Value::Null => Ok(()),
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+                    return Err(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go(value)));
+                }
+            }
+            Ok(())
+        }
+        other => Err(format!(
+            r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
+            go(other)
+        )),
+    }
 }
 
 /// A parsed object of the expected kind, in canonical form.
 pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String>) -> Result<Value, Status> {
+    if let Some(custom) = expected.custom {
+        return custom.decode(value, problems);
+    }
     let cannot = |why: String| {
         let (kind, version) = (expected.kind, expected.version);
         Status::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
@@ -97,13 +150,18 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
 }
 
 /// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
-fn disowns(value: &Value) -> bool {
+pub(crate) fn disowns(value: &Value) -> bool {
     value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str) -> Status {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let known = plimsoll_schema::Table::builtin().kind(group, version, kind).is_some();
+    if known && kind == expected.kind && group == expected.group {
+        return Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
+        ));
+    }
     if known {
         let package = expected.group.split('.').next().filter(|g| !g.is_empty()).unwrap_or("core");
         return Status::bad_request(format!(
@@ -111,13 +169,14 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
             expected.kind, expected.kind
         ));
     }
-    if kind == expected.kind && group == expected.group {
+    if expected.custom.is_some() && kind == expected.kind && group == expected.group {
         return Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({ours})"
         ));
     }
     Status::bad_request(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        "{kind} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
+        expected.kind
     ))
 }
 
@@ -136,19 +195,37 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
     }
 }
 
-/// The beginning of a body that could not be read, as upstream shows it.
+/// The beginning of a body that could not be read, as upstream shows it: what does not look like JSON as numbers.
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
-        1..=30 => String::from_utf8_lossy(bytes).into_owned(),
-        _ => format!("{} ...", String::from_utf8_lossy(&bytes[..30])),
+        length => {
+            let (shown, more) = if length > 30 { (&bytes[..30], " ...") } else { (bytes, "") };
+            let text = match shown.first() {
+                Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+                _ => shown.iter().map(|b| format!("{b:02x}")).collect(),
+            };
+            text + more
+        }
     }
 }
 
-/// YAML as JSON.
+/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it. The sentence of a syntax error is the
+/// parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
+    let read = serde_saphyr::from_str_multiple_with_options(text, options);
+    let mut documents: Vec<Value> = read.map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        let said = first.strip_prefix("error: ").unwrap_or(first);
+        match said.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
+            Some((line, why)) => format!("yaml: line {line}: {why}"),
+            None => format!("yaml: {said}"),
+        }
+    })?;
+    Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -9,6 +9,9 @@ use crate::registry::Served;
 
 /// From the stored version to the one that `served` speaks.
 pub fn from_stored(served: &Served, object: &mut Value) {
+    if let Some(custom) = &served.custom {
+        custom.read(object);
+    }
     if served.stored_as.is_some() {
         convert(served, object, &served.group, &served.version);
     }
@@ -16,9 +19,11 @@ pub fn from_stored(served: &Served, object: &mut Value) {
 
 /// From the version that `served` speaks to the stored one.
 pub fn to_stored(served: &Served, object: &mut Value) {
-    if let Some(stored) = &served.stored_as {
-        convert(served, object, &stored.group, &stored.version);
+    let Some(stored) = &served.stored_as else { return };
+    if let Some(custom) = &served.custom {
+        custom.store(object);
     }
+    convert(served, object, &stored.group, &stored.version);
 }
 
 fn convert(served: &Served, object: &mut Value, group: &str, version: &str) {

@@ -117,6 +117,21 @@ impl Core {
         value: Value,
         expect: Expect,
     ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+        let definition = (served.group == "apiextensions.k8s.io").then(|| value.clone());
+        let outcome = self.put_only(served, value, expect).await?;
+        if let (Ok(_), Some(value)) = (&outcome, definition) {
+            crate::custom::written(self, served, &value).await;
+        }
+        Ok(outcome)
+    }
+
+    /// [`put`](Self::put) without what follows for definitions of custom resources.
+    pub(crate) async fn put_only(
+        &self,
+        served: &Served,
+        value: Value,
+        expect: Expect,
+    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
         let (namespace, name) = (crate::value::namespace(&value).to_owned(), crate::value::name(&value).to_owned());
         let encoded = self.encode(served, value.clone())?;
         let change = Change::put(&served.key, &namespace, &name, expect, move |revision| {
@@ -131,6 +146,21 @@ impl Core {
 
     /// Removes an object; watchers are sent `last`.
     pub async fn remove(
+        &self,
+        served: &Served,
+        last: Value,
+        expect: Expect,
+    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+        let custom = (served.group == "apiextensions.k8s.io" || served.custom.is_some()).then(|| last.clone());
+        let outcome = self.remove_only(served, last, expect).await?;
+        if let (Ok(_), Some(last)) = (&outcome, custom) {
+            crate::custom::removed(self, served, &last).await;
+        }
+        Ok(outcome)
+    }
+
+    /// [`remove`](Self::remove) without what follows for custom resources and their definitions.
+    pub(crate) async fn remove_only(
         &self,
         served: &Served,
         last: Value,
@@ -165,13 +195,11 @@ pub fn describe(served: &Served, value: &Value) -> Meta {
     let metadata = &value["metadata"];
     let labels = metadata["labels"].as_object();
     let labels = labels.into_iter().flatten().filter_map(|(k, v)| Some((k.as_str(), v.as_str()?)));
-    let custom = served.custom.as_ref().map(|custom| custom.selectable_fields(value)).unwrap_or_default();
     let fields = strategy::selectable_fields(kind, value);
     let fields = fields
         .iter()
         .filter(|(name, _)| !name.starts_with("metadata."))
-        .map(|(name, value)| (name.as_ref(), value.as_str()))
-        .chain(custom.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        .map(|(name, value)| (*name, value.as_str()));
     Meta::new(metadata["uid"].as_str().unwrap_or_default(), labels, fields)
 }
 

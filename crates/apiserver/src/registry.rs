@@ -123,6 +123,11 @@ impl Served {
         Schema::new(&self.table, &self.ty)
     }
 
+    /// Whether stored objects are shown byte by byte as they are.
+    pub fn shown_as_stored(&self) -> bool {
+        self.stored_as.is_none() && self.custom.is_none()
+    }
+
     /// Whether its objects live in namespaces.
     pub fn namespaced(&self) -> bool {
         self.resource.scope == Scope::Namespaced
@@ -208,8 +213,10 @@ impl Registry {
 
     /// Everything that is stored: one entry per key, in the stored version. Sorted, so that walks repeat.
     pub fn stored(&self) -> Vec<Arc<Served>> {
-        let mut all: Vec<_> = self.served.values().filter(|s| s.stored_as.is_none() && s.allows("list")).cloned().collect();
-        all.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut all: Vec<_> = self.served.values().filter(|s| s.allows("list")).cloned().collect();
+        // The stored version of a custom resource need not be served itself; another one stands for it then.
+        all.sort_by(|a, b| (&a.key, a.stored_as.is_some(), &a.version).cmp(&(&b.key, b.stored_as.is_some(), &b.version)));
+        all.dedup_by(|later, first| later.key == first.key);
         all
     }
 

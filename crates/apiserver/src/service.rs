@@ -5,9 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::AUTHORIZATION;
+use http::header::{ACCEPT, AUTHORIZATION};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -15,9 +16,10 @@ use http_body_util::{BodyExt, Limited};
 use crate::auth::{Attributes, User};
 use crate::body::Body;
 use crate::core::Core;
+use crate::registry::Registry;
 use crate::reply::{self, Reply};
 use crate::request::accept::Offer;
-use crate::request::path::ResourcePath;
+use crate::request::path::{ResourcePath, unfit_name, well_escaped};
 use crate::request::{Accept, Query, Target, Transform};
 use crate::status::Status;
 use crate::verbs::{Call, Verb};
@@ -25,6 +27,8 @@ use crate::{columns, discovery, health, strategy};
 
 /// The largest body that is read, as upstream has it.
 pub const LARGEST_BODY: usize = 3 << 20;
+/// How long a client may take to send a body: upstream's time for a whole request.
+const LONGEST_BODY: Duration = Duration::from_secs(60);
 
 /// The API as a tower service: under a listener, or under a `kube::Client` in the same process.
 #[derive(Debug, Clone)]
@@ -94,14 +98,31 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let asker = who(&core, trusted, &parts)?;
+    if !well_escaped(parts.uri.path()) {
+        return Err(Status::bad_request("400 Bad Request"));
+    }
     let target = Target::parse(parts.uri.path());
     let Target::Resource(path) = target else {
         let method = parts.method.as_str().to_ascii_lowercase();
         authorize(&core, &parts, &Attributes::path(&asker, &method, parts.uri.path()))?;
+        let read_only = target != Target::Other || parts.uri.path() == "/version";
+        let allowed = parts.method == Method::GET || !read_only;
+        if !allowed && target == Target::Other {
+            return Err(Status::method_not_allowed());
+        }
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
-        return discovery::answer(&core, &target, &parts, &query);
+        if let Target::Resources { group, version } = &target {
+            let registry = core.registry();
+            let served = registry.groups().iter().any(|known| known.group == *group && known.version == *version);
+            if !served && known_group(&registry, group) {
+                return Err(Status::no_such_path());
+            }
+        }
+        let answer = discovery::answer(&core, &target, &parts, &query)?;
+        // What is not there is not there, whatever the method.
+        return if allowed { Ok(answer) } else { Err(Status::method_not_allowed()) };
     };
     let verb = Verb::of(&parts.method, &path, &query).ok_or_else(Status::method_not_allowed)?;
     let name = named(&path, &query);
@@ -113,14 +134,32 @@ where
     };
     let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
+    // Below the groups of custom resources, what is not served is not there at all.
+    let custom = !plimsoll_schema::Table::builtin().groups().iter().any(|known| known.group == path.group);
+    let nothing = || if custom { Ok(no_page()) } else { Err(Status::no_such_path()) };
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
-        return Err(Status::no_such_path());
+        return nothing();
     };
-    if served.namespaced() && path.namespace.is_empty() && (!path.name.is_empty() || matches!(verb, Verb::Create | Verb::DeleteCollection)) {
-        return Err(Status::no_such_path());
+    if parts.method == Method::HEAD {
+        return Err(Status::method_not_allowed());
+    }
+    if served.namespaced() && path.namespace.is_empty() {
+        // All namespaces together can be listed and watched, and nothing else.
+        if !path.name.is_empty() {
+            return nothing();
+        }
+        if !matches!(verb, Verb::List | Verb::Watch) {
+            return if custom { nothing() } else { Err(Status::method_not_allowed()) };
+        }
+    }
+    if let Some(why) = unfit_name(&path.name) {
+        return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
+    }
+    if served.custom.is_none() {
+        routable(&parts, verb)?;
     }
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Err(Status::no_such_path());
+        return nothing();
     }
     let offer = Offer { transforms: true, protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
@@ -141,7 +180,7 @@ where
         Reply::Other(code, value) => reply::other(&core, code, value, accept, &include),
         Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
         Reply::Stored(code, object) => {
-            let plain = accept == Accept::default() && served.stored_as.is_none();
+            let plain = accept == Accept::default() && served.shown_as_stored();
             if plain {
                 // The encoder of upstream ends every object with a new line.
                 let bytes = [object.bytes.as_ref(), b"\n"].concat();
@@ -152,8 +191,41 @@ where
             }
         }
     };
+    let deprecation = served.custom.as_ref().and_then(|custom| custom.deprecation.clone());
+    reply::warn(&mut response, deprecation.as_slice());
     reply::warn(&mut response, &call.warnings);
     Ok(response)
+}
+
+fn known_group(registry: &Registry, group: &str) -> bool {
+    registry.groups().iter().any(|known| known.group == group)
+}
+
+/// A path that not even a group of the API stands behind.
+fn no_page() -> Response<Body> {
+    health::text(404, "404 page not found\n")
+}
+
+/// Upstream's router knows the media types of built-in resources by their plain names, and refuses the others before anybody negotiates.
+fn routable(parts: &Parts, verb: Verb) -> Result<(), Status> {
+    const TYPES: [&str; 5] = [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/json;stream=watch",
+        "application/vnd.kubernetes.protobuf;stream=watch",
+    ];
+    let types = if matches!(verb, Verb::List | Verb::Watch) { &TYPES[..] } else { &TYPES[..3] };
+    let header = parts.headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let plain = |clause: &str| clause.split(';').next().unwrap_or_default().trim().to_owned();
+    let known = |clause: &str| matches!(plain(clause).as_str(), "*/*" | "") || types.contains(&plain(clause).as_str());
+    if header.trim().is_empty() || header.split(',').any(known) {
+        return Ok(());
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
+    let mut status = Status::new(406, "NotAcceptable", message);
+    status.details = Some(Box::default());
+    Err(status)
 }
 
 /// The name that a request is about: in the path, or as a field selector of a list or watch.
@@ -169,7 +241,8 @@ fn named(path: &ResourcePath, query: &Query) -> String {
 fn who(core: &Core, trusted: Option<Arc<User>>, parts: &Parts) -> Result<Arc<User>, Status> {
     match trusted {
         Some(user) => Ok(user),
-        None => core.authenticate(parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok())),
+        // A header that is no text is somebody who cannot prove anything, not nobody.
+        None => core.authenticate(parts.headers.get(AUTHORIZATION).map(|v| v.to_str().unwrap_or("Bearer \u{fffd}"))),
     }
 }
 
@@ -186,11 +259,16 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, LARGEST_BODY).collect().await {
+    let reading = tokio::time::timeout(LONGEST_BODY, Limited::new(body, LARGEST_BODY).collect());
+    let Ok(read) = reading.await else {
+        return Err(Status::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {LARGEST_BODY}")))
         }
-        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+        // The client broke off or sent no chunk where one must be; nobody may be there to read this.
+        Err(error) => Err(Status::new(500, "", error.to_string())),
     }
 }

@@ -1,5 +1,7 @@
 //! The API without a socket: a `kube::Client` on the tower service, in virtual time and from a seed.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

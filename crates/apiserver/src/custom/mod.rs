@@ -1,17 +1,34 @@
 //! Custom resources: what a CustomResourceDefinition adds to the served kinds.
+//!
+//! ```text
+//!   definition ─ written ─► names accepted, established (definition.rs) ─► served (serve.rs): a schema (schema.rs), its types (types.rs)
+//!   object     ─ decoded ─► pruned and defaulted (prune.rs) ─► checked (check.rs, lists.rs, embedded.rs, object.rs)
+//! ```
+//!
+//! Known limits: rules in CEL (`x-kubernetes-validations`) are stored, not evaluated; conversion webhooks are not called.
+
+mod check;
+mod definition;
+mod embedded;
+mod formats;
+mod lists;
+mod number;
+mod object;
+mod prune;
+mod schema;
+mod serve;
+#[cfg(test)]
+mod tests;
+mod types;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::registry::Served;
 use crate::columns::CustomColumns;
-use crate::field::FieldError;
-
-/// What the stored definitions serve.
-pub fn served(_definitions: &[Arc<Value>]) -> Vec<Arc<Served>> {
-    Vec::new()
-}
+pub(crate) use definition::{builtin_definitions, marked, removed, resume, written};
+use schema::Node;
+pub use serve::served;
 
 /// Where a custom resource has its replicas.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +44,10 @@ pub struct Scale {
 /// One version of a custom resource.
 #[derive(Debug)]
 pub struct CustomResource {
+    group: String,
+    version: String,
+    kind: String,
+    namespaced: bool,
     /// The kind of its lists.
     pub list_kind: String,
     /// It has the status subresource.
@@ -35,35 +56,16 @@ pub struct CustomResource {
     pub scale: Option<Scale>,
     /// What `kubectl get` shows.
     pub columns: CustomColumns,
-}
-
-impl CustomResource {
-    /// Drops what the schema does not know and fills in its defaults.
-    pub fn prune_and_default(&self, _object: &mut Value) {}
-
-    /// What selectors may ask of an object beyond its metadata.
-    pub fn selectable_fields(&self, _object: &Value) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    /// Whether a field can be selected by.
-    pub fn is_selectable(&self, _field: &str) -> bool {
-        false
-    }
-
-    /// Makes a new object ready.
-    pub fn prepare_create(&self, _object: &mut Value) {}
-
-    /// Makes another state ready.
-    pub fn prepare_update(&self, _subresource: &str, _new: &mut Value, _old: &Value) {}
-
-    /// What is wrong with a new object.
-    pub fn validate_create(&self, _object: &Value) -> Vec<FieldError> {
-        Vec::new()
-    }
-
-    /// What is wrong with another state.
-    pub fn validate_update(&self, _subresource: &str, _new: &Value, _old: &Value) -> Vec<FieldError> {
-        Vec::new()
-    }
+    /// What requests to a deprecated version are warned of.
+    pub deprecation: Option<String>,
+    /// Its definition is being deleted: nothing new may come.
+    pub terminating: bool,
+    /// It is converted by a webhook, from and to this stored version.
+    webhook: Option<String>,
+    node: Arc<Node>,
+    /// The schema of the stored version.
+    storage: Arc<Node>,
+    /// The paths of fields that can be selected by.
+    selectable: Vec<String>,
+    schema: Value,
 }

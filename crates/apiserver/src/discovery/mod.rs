@@ -122,7 +122,8 @@ fn resources(group: &GroupVersion) -> Value {
                 "namespaced": resource.scope == plimsoll_schema::Scope::Namespaced,
                 "kind": sub.response_kind.kind, "verbs": sub.verbs,
             });
-            if !sub.response_kind.version.is_empty() {
+            let other = (&sub.response_kind.group, &sub.response_kind.version) != (&group.group, &group.version);
+            if !sub.response_kind.version.is_empty() && other {
                 entry["version"] = sub.response_kind.version.clone().into();
                 entry["group"] = sub.response_kind.group.clone().into();
             }

@@ -14,12 +14,12 @@ use plimsoll_schema::{Schema, Table, Type};
 use serde_json::{Value, json};
 
 use crate::codec::{self, Expected};
-use crate::field::{FieldError, Wrong};
+use crate::field::FieldError;
 use crate::kind::Kind;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::Query;
-use crate::request::options::FieldValidation;
+use crate::request::options::{FieldValidation, dry_run};
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::strategy::Propagation;
@@ -81,7 +81,10 @@ impl DeleteOptions {
     /// Reads the body, or the query where there is none.
     pub fn parse(call: &Call, body: &Bytes) -> Result<Self, Status> {
         let mut options = if body.is_empty() { Self::from_query(&call.query)? } else { Self::from_body(call, body)? };
-        options.dry_run = options.dry_run || call.query.all("dryRun").any(|word| word == "All");
+        match dry_run(&call.query) {
+            Ok(dry_run) => options.dry_run |= dry_run,
+            Err(error) => return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])),
+        }
         options.check()?;
         Ok(options)
     }
@@ -108,28 +111,33 @@ impl DeleteOptions {
         // Clients send it as a core object, as one of the meta group, or of the group that they delete in.
         let value = match call.body_format()? {
             crate::request::Format::Protobuf => {
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 codec::body(body, crate::request::Format::Protobuf, expected, FieldValidation::Ignore)?.object
             }
             format => {
                 let mut value = match format {
                     crate::request::Format::Yaml => codec::yaml(body).map_err(Status::bad_request)?,
                     _ => {
-                        plimsoll_schema::decode::parse(body)
-                            .map_err(|error| {
-                                Status::bad_request(format!(
-                                    "the object provided is unrecognized (must be of type DeleteOptions): couldn't get version/kind; json parse error: {error}"
-                                ))
-                            })?
-                            .0
+                        let unread = |error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"));
+                        plimsoll_schema::decode::parse(body).map_err(unread)?.0
                     }
                 };
+                let kind = value["kind"].as_str().unwrap_or_default();
+                if !matches!(kind, "" | "DeleteOptions") {
+                    let version = value["apiVersion"].as_str().unwrap_or_default();
+                    return Err(Status::bad_request(format!(
+                        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+                    )));
+                }
                 if let Some(fields) = value.as_object_mut() {
                     fields.remove("apiVersion");
                     fields.remove("kind");
                 }
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema };
-                codec::typed(value, expected, &mut Vec::new())?
+                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
+                let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
+                codec::typed(value, expected, &mut Vec::new()).map_err(|status| {
+                    Status { message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(), ..status }
+                })?
             }
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -141,11 +149,11 @@ impl DeleteOptions {
             orphan: value["orphanDependents"].as_bool(),
             dry_run: false,
         };
-        for word in value["dryRun"].as_array().into_iter().flatten() {
-            options.dry_run = true;
-            if word != "All" {
-                return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[FieldError::not_supported("dryRun", word, &["All"])]));
-            }
+        let words = value["dryRun"].as_array().map(Vec::as_slice).unwrap_or_default();
+        options.dry_run = !words.is_empty();
+        if words.iter().any(|word| word != "All") {
+            let error = FieldError::not_supported("dryRun", &value["dryRun"], &["All"]);
+            return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
         }
         Ok(options)
     }
@@ -163,9 +171,8 @@ impl DeleteOptions {
         if let Some(word) = &self.propagation
             && !matches!(word.as_str(), "Foreground" | "Background" | "Orphan")
         {
-            let mut error = FieldError::not_supported("propagationPolicy", &json!(word), &["Foreground", "Background", "Orphan"]);
-            error.wrong = Wrong::NotSupported;
-            errors.push(error);
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            errors.push(FieldError::not_supported("propagationPolicy", &json!(word), &known));
         }
         if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &errors)) }
     }
@@ -174,6 +181,7 @@ impl DeleteOptions {
 impl Call {
     pub(super) async fn delete(&mut self, body: Bytes) -> Result<Reply, Status> {
         let options = DeleteOptions::parse(self, &body)?;
+        self.warn_of_children(&options);
         let name = self.path.name.clone();
         let namespace = self.scope().to_owned();
         let deleted = self.delete_one(&namespace, &name, &options).await?;
@@ -200,6 +208,18 @@ impl Call {
         Ok(Reply::Other(200, status))
     }
 
+    /// A job's pods stay unless the request says what becomes of them, which surprises.
+    pub(super) fn warn_of_children(&mut self, options: &DeleteOptions) {
+        let job = (self.served.group.as_str(), self.served.kind.as_str()) == ("batch", "Job");
+        if job && options.propagation.is_none() && options.orphan.is_none() {
+            self.warnings.push(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set \
+                 propagationPolicy=Orphan to suppress this warning"
+                    .to_owned(),
+            );
+        }
+    }
+
     /// Deletes one object of this resource, or marks it.
     pub(crate) async fn delete_one(&mut self, namespace: &str, name: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
         let served = self.served.clone();
@@ -212,8 +232,9 @@ impl Call {
                 namespace,
                 ..self.admission(admission::Operation::Delete, Some(&old), name, options.dry_run)
             };
-            admission::validate(&request, &old, &*self.core)?;
             preconditions(&served, name, &old, options)?;
+            admission::mutate(&request, &mut old.clone(), &*self.core)?;
+            admission::validate(&request, &old, &*self.core)?;
             let Some(new) = marked(&served, &old, options, self.core.clock.now()) else {
                 return Ok(Deleted::Waiting(object));
             };
@@ -245,24 +266,34 @@ impl Call {
     }
 }
 
+fn is_namespace(served: &Served) -> bool {
+    (served.group.as_str(), served.kind.as_str()) == ("", "Namespace")
+}
+
 fn graceful(served: &Served) -> bool {
     (served.group.as_str(), served.kind.as_str()) == ("", "Pod")
 }
 
 fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let metadata = &old["metadata"];
-    for (what, word, wanted, found) in [
-        ("UID", "UID", &options.uid, metadata["uid"].as_str()),
-        ("ResourceVersion", "ResourceVersion", &options.version, metadata["resourceVersion"].as_str()),
+    for (what, wanted, found, perhaps) in [
+        ("UID", &options.uid, metadata["uid"].as_str(), "deleted and then recreated"),
+        ("ResourceVersion", &options.version, metadata["resourceVersion"].as_str(), "modified"),
     ] {
+        let found = found.unwrap_or_default();
         if let Some(wanted) = wanted
-            && Some(wanted.as_str()) != found
+            && wanted != found
         {
+            // Namespaces have a deletion of their own upstream, and its words.
+            if is_namespace(served) {
+                let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+                return Err(Status::conflict(served.name(), name, &why));
+            }
             let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {word} in object meta: {}",
-                found.unwrap_or_default()
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The object might have been {perhaps}"
             );
-            return Err(Status::conflict(served.name(), name, &why));
+            let kind = crate::status::GroupResource { group: &served.group, resource: &served.kind };
+            return Err(Status::conflict(kind, name, &why));
         }
     }
     Ok(())
@@ -270,6 +301,9 @@ fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptio
 
 /// The object with the marks of its deletion. None where a deletion that has begun stays as it is.
 fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp) -> Option<Value> {
+    if &*served.key == "apiextensions.k8s.io/customresourcedefinitions" && !old["metadata"]["deletionTimestamp"].is_string() {
+        return Some(crate::custom::marked(old, now));
+    }
     let mut new = old.clone();
     let finalizers = finalizers(served, old, options);
     if finalizers.is_empty() {
@@ -297,8 +331,11 @@ fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp)
         if let Some(generation) = new["metadata"]["generation"].as_i64().filter(|g| *g > 0) {
             new["metadata"]["generation"] = (generation + 1).into();
         }
-        if (served.group.as_str(), served.kind.as_str()) == ("", "Namespace") {
+        if is_namespace(served) {
             new["status"]["phase"] = "Terminating".into();
+            if let Some(metadata) = new["metadata"].as_object_mut() {
+                metadata.remove("deletionGracePeriodSeconds");
+            }
         }
     }
     Some(new)

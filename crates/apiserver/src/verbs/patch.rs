@@ -35,21 +35,18 @@ impl Call {
             "application/strategic-merge-patch+json" if !custom => Ok(Way::Strategic),
             "application/apply-patch+yaml" => Ok(Way::ApplyYaml),
             "application/apply-patch+json" => Ok(Way::ApplyJson),
-            _ => {
-                let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
-                if !custom {
-                    known.push("application/strategic-merge-patch+json");
-                }
-                known.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
-                if custom {
-                    known.pop();
-                }
-                Err(Status::new(
-                    415,
-                    "UnsupportedMediaType",
-                    format!("the body of the request was in an unknown format - accepted media types include: {}", known.join(", ")),
-                ))
+            // Built-in resources are refused by upstream's router, which says less.
+            _ if !custom => {
+                let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+                status.details = Some(Box::default());
+                Err(status)
             }
+            _ => Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, \
+                 application/merge-patch+json, application/apply-patch+yaml",
+            )),
         }
     }
 
@@ -99,7 +96,11 @@ impl Call {
                     };
                     patch::undecodable(&shown, &why)
                 })?;
-                let warnings = codec::strict(problems, expected, validation)?;
+                let warnings = codec::strict(problems, expected, validation).map_err(|status| {
+                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
+                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
+                    patch::undecodable(&shown, &why)
+                })?;
                 call.warnings = warnings;
                 let mut new = call.with_defaults(new)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
@@ -132,10 +133,7 @@ impl Call {
         let absent = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none();
         if absent && subresource.is_empty() {
             let merged = self.merged(None, &config, &manager, &subresource, force)?;
-            let mut object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
-            if crate::value::name(&object).is_empty() {
-                object["metadata"]["name"] = self.path.name.clone().into();
-            }
+            let object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
             return Ok(self.insert(object, &options, true).await?.reply(201));
         }
         let validation = options.field_validation;

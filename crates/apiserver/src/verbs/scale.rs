@@ -88,7 +88,7 @@ impl Call {
         let table = plimsoll_schema::Table::builtin();
         let ty = codec::builtin_type("autoscaling", "v1", "Scale").ok_or_else(|| Status::internal("no Scale"))?;
         let schema = plimsoll_schema::Schema::new(&table, &ty);
-        let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", schema };
+        let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", schema, custom: None };
         let sent = if verb == Verb::Update {
             Some(codec::body(&body, self.body_format()?, expected, options.field_validation)?.object)
         } else {
@@ -116,7 +116,7 @@ impl Call {
                 };
                 let wanted = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-                if replicas < 0 {
+                if replicas < 0 && call.served.custom.is_none() {
                     let error = FieldError::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
                     return Err(Status::invalid("autoscaling", "Scale", &call.path.name, &[error]));
                 }
@@ -124,6 +124,7 @@ impl Call {
                 put(&mut new, &call.places().spec, replicas.into());
                 new["metadata"]["resourceVersion"] = wanted.into();
                 call.own(Some(old), &mut new, &manager, "scale");
+                untimed(&mut new, &manager);
                 Ok(Made::New(new))
             })
             .await?;
@@ -136,6 +137,17 @@ impl Call {
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
+}
+
+/// Who scales owns the replicas from no certain time: such entries stand first, as upstream leaves them.
+fn untimed(object: &mut Value, manager: &str) {
+    let Some(entries) = object["metadata"]["managedFields"].as_array_mut() else { return };
+    for entry in entries.iter_mut().filter(|e| e["subresource"] == "scale" && e["manager"] == manager) {
+        if let Some(fields) = entry.as_object_mut() {
+            fields.remove("time");
+        }
+    }
+    entries.sort_by_key(|entry| entry["time"].is_string());
 }
 
 /// A label selector in the short form.

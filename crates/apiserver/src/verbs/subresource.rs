@@ -18,7 +18,10 @@ impl Call {
     pub(super) async fn part(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
         let served = self.served.clone();
         let sub = self.path.subresource.clone();
-        let Some(part) = served.subresource(&sub) else { return Err(Status::no_such_path()) };
+        let Some(part) = served.subresource(&sub) else {
+            let custom = served.custom.is_some();
+            return Err(if custom { Status::not_found(served.name(), &self.path.name) } else { Status::no_such_path() });
+        };
         if matches!(sub.as_str(), "log" | "exec" | "attach" | "portforward" | "proxy") {
             return self.needs_a_node(&sub);
         }
@@ -62,7 +65,7 @@ impl Call {
         let kind = kind.kind.clone();
         let ty = codec::builtin_type(&group, &version, &kind).ok_or_else(|| Status::internal(format!("no type {kind}")))?;
         let table = plimsoll_schema::Table::builtin();
-        let expected = Expected { group: &group, version: &version, kind: &kind, schema: plimsoll_schema::Schema::new(&table, &ty) };
+        let expected = Expected { group: &group, version: &version, kind: &kind, schema: plimsoll_schema::Schema::new(&table, &ty), custom: None };
         let decoded = codec::body(body, self.body_format()?, expected, options.field_validation)?;
         self.warnings.extend(decoded.warnings);
         Ok(decoded.object)
@@ -119,10 +122,7 @@ impl Call {
         let wanted = self.part_body(&body, &options)?;
         let named = name(&wanted);
         if !named.is_empty() && named != self.path.name {
-            return Err(Status::bad_request(format!(
-                "name in URL does not match name in Eviction object: {} != {named}",
-                self.path.name
-            )));
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
         let delete = delete_options(&wanted["deleteOptions"], options.dry_run);
         let core = self.core.clone();

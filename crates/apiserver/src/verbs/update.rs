@@ -19,32 +19,26 @@ impl Call {
         let decoded = codec::body(&body, self.body_format()?, Expected::from(&*served), options.field_validation)?;
         self.warnings.extend(decoded.warnings);
         let mut object = self.with_defaults(decoded.object)?;
-        if crate::value::name(&object).is_empty() {
-            if !self.path.name.is_empty() && object["metadata"]["generateName"].is_null() && served.custom.is_none() {
-                return Err(Status::bad_request("name must be provided"));
-            }
-            object["metadata"]["name"] = self.path.name.clone().into();
-        }
         self.check_place(&mut object)?;
         let exists = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_some();
         if !exists {
             return self.update_absent(object, &options).await;
         }
-        let unversioned = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
+        let unversioned = matches!(object["metadata"]["resourceVersion"].as_str(), None | Some("" | "0"));
         if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
-            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+            return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         if unversioned && served.custom.is_some() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
-            return Err(Status::invalid(&served.group, &served.kind, &self.path.name, &[error]));
+            return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         let manager = self.manager(&options.field_manager);
         let subresource = self.path.subresource.clone();
         let written = self
             .change(&options, move |call, old| {
                 let mut new: Value = object.clone();
-                call.same_uid(&new, old)?;
+                call.check_uid(&new, old)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
                 Ok(Made::New(new))
             })
@@ -55,15 +49,36 @@ impl Call {
         }
     }
 
-    /// An update that names an object's uid is meant for that object alone; a patch cannot mean another one, and may not change it.
-    fn same_uid(&self, new: &Value, old: &Value) -> Result<(), Status> {
+    /// An update that names a uid is meant for that object only.
+    fn check_uid(&self, new: &Value, old: &Value) -> Result<(), Status> {
         let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let (wanted, found) = (uid(new), uid(old));
         if wanted.is_empty() || wanted == found {
             return Ok(());
         }
-        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        // Upstream tells the place in its store, so it is part of the sentence.
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+            self.storage_key()
+        );
         Err(Status::conflict(self.served.name(), &self.path.name, &why))
+    }
+
+    fn storage_key(&self) -> String {
+        let resource = self.served.resource.resource.as_str();
+        let folder = match (self.served.group.as_str(), resource) {
+            ("", "nodes") => "minions".to_owned(),
+            ("", "services") => "services/specs".to_owned(),
+            ("", "endpoints") => "services/endpoints".to_owned(),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
+            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), _) => format!("{group}/{resource}"),
+            (group, _) if self.served.custom.is_some() => format!("{group}/{resource}"),
+            _ => resource.to_owned(),
+        };
+        let namespace = self.scope();
+        let within = if namespace.is_empty() { String::new() } else { format!("/{namespace}") };
+        format!("/registry/{folder}{within}/{}", self.path.name)
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {

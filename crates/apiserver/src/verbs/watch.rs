@@ -35,6 +35,11 @@ const PIECE: usize = 64 << 10;
 
 impl Call {
     pub(super) fn watch(&mut self) -> Result<Reply, Status> {
+        if self.accept.format == Format::Yaml {
+            let types = if self.served.custom.is_some() { "" } else { ", application/vnd.kubernetes.protobuf;stream=watch" };
+            let why = format!("only the following media types are accepted: application/json;stream=watch{types}");
+            return Err(Status::new(406, "NotAcceptable", why));
+        }
         let options = ListOptions::parse(&self.query)?;
         let mut filter = self.filter(&options)?;
         if self.path.watch && !self.path.name.is_empty() {
@@ -91,11 +96,10 @@ impl Call {
             Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
             _ => LONGEST,
         };
-        let closing = (initial && options.send_initial_events == Some(true)).then_some(from);
+        let closing = (options.bookmarks && options.send_initial_events == Some(true)).then_some(from);
         let state = State { watcher, filter, namespace, sink, backlog, closing, skip_until, bookmarks: options.bookmarks };
         let content_type = match (self.accept.format, self.accept.transform) {
             (Format::Protobuf, _) => "application/vnd.kubernetes.protobuf;stream=watch",
-            (Format::Yaml, _) => "application/yaml;stream=watch",
             _ => "application/json",
         };
         Ok(Reply::Whole(reply::response(200, content_type, Body::stream(events(state, lasts)))))
@@ -197,7 +201,7 @@ struct Sink {
 
 impl Sink {
     fn event(&mut self, kind: &str, object: &Object) {
-        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.stored_as.is_none();
+        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.shown_as_stored();
         if plain {
             self.out.extend_from_slice(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
             self.out.extend_from_slice(&object.bytes);

@@ -16,6 +16,7 @@ use crate::field::FieldError;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
+use crate::request::options::parse_version;
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::value::{name, namespace};
@@ -113,8 +114,16 @@ impl Call {
     /// Stores a new object that has its defaults. `name` is what the path says, where it says one.
     pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Outcome, Status> {
         self.check_place(&mut object)?;
-        if let Some(version) = object["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty()) {
-            let _ = version;
+        if self.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Status::forbidden(self.served.name(), name(&object), why));
+        }
+        // What is no version at all counts as none, as upstream has it.
+        let version = object["metadata"]["resourceVersion"].as_str().and_then(|text| parse_version(text).ok());
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        if version.is_some_and(|version| version > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         let generated = name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
@@ -162,7 +171,7 @@ impl Call {
         let uid = self.core.entropy.uid();
         let now = self.core.now_text();
         if let Some(metadata) = object["metadata"].as_object_mut() {
-            for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+            for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
                 metadata.remove(gone);
             }
             metadata.insert("uid".into(), uid.into());
@@ -176,6 +185,7 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_create(&mut new);
+                self.warn(custom.warnings(&new, None));
                 custom.validate_create(&new)
             }
             None => {
@@ -219,9 +229,11 @@ impl Call {
         let scope = self.scope().to_owned();
         let found = namespace(object).to_owned();
         if !self.served.namespaced() {
-            if !found.is_empty() && self.served.custom.is_none() {
-                // A namespace on an object that has none is an error of validation, which comes later.
-                return Ok(());
+            // A namespace on an object that can have none is forgotten.
+            if !found.is_empty()
+                && let Some(metadata) = object["metadata"].as_object_mut()
+            {
+                metadata.remove("namespace");
             }
         } else if found.is_empty() {
             object["metadata"]["namespace"] = scope.into();
@@ -229,6 +241,11 @@ impl Call {
             return Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"));
         }
         let (path, found) = (self.path.name.as_str(), name(object));
+        if !path.is_empty() && found.is_empty() {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({path} based on URL) was undeterminable: name must be provided"
+            )));
+        }
         if !path.is_empty() && !found.is_empty() && path != found {
             return Err(Status::bad_request(format!(
                 "the name of the object ({found}) does not match the name on the URL ({path})"
@@ -247,16 +264,19 @@ impl Call {
         for _ in 0..TRIES {
             let Some(object) = current else { return Ok(None) };
             let old = self.core.value(&self.served, &object)?;
-            let new = match make(self, &old)? {
+            let mut new = match make(self, &old)? {
                 Made::Same => return Ok(Some(Outcome::Stored(object))),
                 Made::New(new) => new,
             };
             let asked = new["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            let asked = if asked.is_empty() { 0 } else { parse_version(&asked).map_err(|why| Status::new(500, "", why))? };
             // What is there when the request read it counts as named: only what a request does not know is retried.
-            let named = !asked.is_empty() && asked != object.revision.to_string();
+            let named = asked > 0 && asked != object.revision;
             if named {
                 return Err(self.changed());
             }
+            // Who names no version means the one that is there.
+            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
             let mut new = self.finish_update(new, &old, options.dry_run)?;
             apply::keep_times(&old, &mut new);
             new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
@@ -267,12 +287,15 @@ impl Call {
                 return Ok(Some(Outcome::Imagined(new)));
             }
             let expect = Expect::Revision(object.revision);
-            let outcome = if ended(&self.served, &new) {
-                self.core.remove(&self.served, new, expect).await?
-            } else {
-                self.core.put(&self.served, new, expect).await?
-            };
-            match outcome {
+            if ended(&self.served, &new) {
+                // The last finalizer went. The answer is what was asked for; only watchers learn the version of the end.
+                match self.core.remove(&self.served, new.clone(), expect).await? {
+                    Ok(_) => return Ok(Some(Outcome::Imagined(new))),
+                    Err(now) => current = now,
+                }
+                continue;
+            }
+            match self.core.put(&self.served, new, expect).await? {
                 Ok(written) => return Ok(Some(Outcome::Stored(written))),
                 Err(now) => current = now,
             }
@@ -300,6 +323,9 @@ impl Call {
         let errors = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_update(&subresource, &mut new, old);
+                if subresource.is_empty() {
+                    self.warn(custom.warnings(&new, Some(old)));
+                }
                 custom.validate_update(&subresource, &new, old)
             }
             None => {
@@ -322,7 +348,6 @@ impl Call {
         Ok(new)
     }
 }
-
 
 /// What a client cannot change in the metadata, whatever it sends.
 fn keep_metadata(new: &mut Value, old: &Value) {
