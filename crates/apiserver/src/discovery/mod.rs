@@ -4,6 +4,7 @@ mod openapi;
 
 pub use openapi::Documents;
 
+use base64::Engine as _;
 use http::Response;
 use http::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
@@ -50,7 +51,7 @@ pub fn answer(core: &Core, target: &Target, parts: &Parts, query: &Query) -> Res
         Target::Resources { group, version } => {
             let found = registry.groups().iter().find(|g| &g.group == group && &g.version == version);
             match found {
-                Some(found) => resources(found),
+                Some(found) => resources(&registry, found),
                 None => return Ok(not_found()),
             }
         }
@@ -69,7 +70,8 @@ fn other(core: &Core, registry: &Registry, parts: &Parts) -> Result<Response<Bod
         return Ok(openapi::answer(core, registry, parts).unwrap_or_else(not_found));
     }
     if path == "/" {
-        let mut paths: Vec<String> = ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version", "/api", "/apis"].map(String::from).to_vec();
+        let mut paths: Vec<String> = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version", "/api", "/apis", "/apis/"].map(String::from).to_vec();
+        paths.extend(group_names(registry).into_iter().map(|name| format!("/apis/{name}")));
         for group in registry.groups() {
             paths.push(match group.group.as_str() {
                 "" => format!("/api/{}", group.version),
@@ -111,11 +113,15 @@ fn group(registry: &Registry, name: &str) -> Value {
     json!({"name": name, "versions": list, "preferredVersion": preferred})
 }
 
-fn resources(group: &GroupVersion) -> Value {
+fn resources(registry: &Registry, group: &GroupVersion) -> Value {
     let name = if group.group.is_empty() { group.version.clone() } else { format!("{}/{}", group.group, group.version) };
     let mut list = Vec::new();
     for resource in &group.resources {
-        list.push(legacy(resource));
+        let mut entry = legacy(resource);
+        if resource.verbs.iter().any(|verb| verb == "watch") {
+            entry["storageVersionHash"] = storage_hash(registry, group, resource).into();
+        }
+        list.push(entry);
         for sub in &resource.subresources {
             let mut entry = json!({
                 "name": format!("{}/{}", resource.resource, sub.subresource), "singularName": "",
@@ -131,7 +137,31 @@ fn resources(group: &GroupVersion) -> Value {
         }
     }
     list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list})
+    let mut document = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list});
+    // The oldest document is older than this field.
+    if group.group.is_empty()
+        && let Some(fields) = document.as_object_mut()
+    {
+        fields.remove("apiVersion");
+    }
+    document
+}
+
+/// Tells clients when the stored version changes; upstream makes it of the version's name alone.
+fn storage_hash(registry: &Registry, group: &GroupVersion, resource: &Resource) -> String {
+    let served = registry.find(&group.group, &group.version, &resource.resource);
+    let stored = served.and_then(|s| s.stored_as.as_ref()).map(|s| (s.group.as_str(), s.version.as_str()));
+    let (of, version) = stored.unwrap_or((&group.group, &group.version));
+    let version = match (of, resource.response_kind.kind.as_str()) {
+        // Upstream stores these in the versions from which it may still be rolled back.
+        ("certificates.k8s.io", "PodCertificateRequest" | "ClusterTrustBundle") => "v1beta1",
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => "v1beta1",
+        ("storagemigration.k8s.io", "StorageVersionMigration") => "v1beta1",
+        ("resource.k8s.io", "DeviceTaintRule") => "v1beta2",
+        _ => version,
+    };
+    let digest = Sha256::digest(format!("{of}/{version}/{}", resource.response_kind.kind));
+    base64::engine::general_purpose::STANDARD.encode(&digest[..8])
 }
 
 fn legacy(resource: &Resource) -> Value {
