@@ -251,7 +251,7 @@ async fn ensure(core: &Arc<Core>, served: &Served, mut object: Value) -> Result<
         let target = apply::Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &apply::OneVersion };
         let manager = apply::Manager { name: bootstrap::field_manager(served.kind()), subresource: "" };
         // Upstream's controller sends a name and labels; what the server fills in has no manager.
-        let filled = (served.kind == "Namespace").then(|| object["spec"].take());
+        let filled = object.as_object_mut().filter(|_| served.kind == "Namespace").and_then(|fields| fields.remove("spec"));
         apply::update(&target, None, &mut object, &manager, core.clock.now());
         if let Some(spec) = filled {
             object["spec"] = spec;

@@ -231,9 +231,16 @@ fn encode_token(start: &str, rv: i64) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
+/// As Go says it: where the first character stands that is none of the alphabet, or the one that is left over.
+fn not_base64(token: &str) -> String {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let at = token.bytes().position(|byte| !known(byte)).unwrap_or(token.len().saturating_sub(1));
+    format!("illegal base64 data at input byte {at}")
+}
+
 fn decode_token(token: &str) -> Result<Continue, Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| invalid(&not_base64(token)))?;
     let mut token: Continue = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
         // As Go says it: one byte, taken for a character.
         Some(byte) if !matches!(byte, b'{' | b' ' | b'\t' | b'\r' | b'\n') => {
