@@ -129,7 +129,7 @@ impl Player {
 }
 
 /// What differs from run to run, and its word. Applied in this order.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 18] = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
     (r"\d{4}-\d\d-\d\dT\d\d[:_]\d\d[:_]\d\d(\.\d+)?(Z|\+00:00)", "<time>"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC", "<time>"),
@@ -152,6 +152,7 @@ const WORDS: [(&str, &str); 17] = [
     (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
     (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
     (r"  \d+[smhd](\d+[smhd])? ago", "  <age> ago"),
+    (r"\(lasts \w+\)", "(lasts <age>)"),
 ];
 
 static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> =
