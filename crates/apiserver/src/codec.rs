@@ -185,7 +185,11 @@ fn excerpt(bytes: &[u8]) -> String {
 /// YAML as JSON. The sentence of a syntax error is the parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    serde_saphyr::from_str(text).map_err(|error| {
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
+    };
+    serde_saphyr::from_str_with_options(first_document(text), options).map_err(|error: serde_saphyr::Error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let said = first.strip_prefix("error: ").unwrap_or(first);
@@ -194,6 +198,22 @@ pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
             None => format!("yaml: {said}"),
         }
     })
+}
+
+/// Only the first document of a body counts, as upstream reads it.
+fn first_document(text: &str) -> &str {
+    let mut at = 0;
+    let mut begun = false;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end();
+        let mark = content == "---" || content.starts_with("--- ");
+        if (mark && begun) || content == "..." {
+            return &text[..at];
+        }
+        begun = begun || mark || !(content.is_empty() || content.starts_with(['#', '%']));
+        at += line.len();
+    }
+    text
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

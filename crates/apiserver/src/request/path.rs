@@ -46,6 +46,10 @@ pub struct ResourcePath {
 impl Target {
     /// Reads a path. Percent escapes are resolved per segment.
     pub fn parse(path: &str) -> Target {
+        // An empty segment is no path of the API.
+        if path.contains("//") {
+            return Self::Other;
+        }
         let decoded: Vec<String> = path.split('/').filter(|s| !s.is_empty()).map(unescape).collect();
         let segments: Vec<&str> = decoded.iter().map(String::as_str).collect();
         match segments.as_slice() {
