@@ -22,7 +22,7 @@ static TIME: LazyLock<Option<Regex>> =
 static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^(\d+[smhd])+( ago)?$"));
 /// Versions within sentences: which one it was says nothing, that it was named does.
 static TOLD_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(r#"(old resource version: \d+ \(|current: |ResourceVersion in record \(|in precondition: |in object meta: |resourceVersion: ")\d+"#)
+    pattern(r#"(old resource version: \d+ \(|current: |ResourceVersion in record \(|in precondition: |in object meta: |resourceVersion: "|resourceVersion\\*":\\*")\d+"#)
 });
 static OLD_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"old resource version: \d+ "));
 static SERVICE_IP: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"\b10\.0\.0\.\d{1,3}\b"));
@@ -70,8 +70,12 @@ impl Normal {
     fn walk(&mut self, key: &str, value: Value) -> Value {
         match value {
             Value::String(text) => self.text(key, text).into(),
-            Value::Array(items) => {
+            Value::Array(mut items) => {
                 let cells = key == "cells";
+                if key == "managedFields" {
+                    // They stand in the order of their times, which depends on whether a second passed between two steps.
+                    items.sort_by_key(|item| ["operation", "manager", "subresource"].map(|field| item[field].to_string()));
+                }
                 let item = |item: Value| match item {
                     Value::String(text) if cells && AGE.as_ref().is_some_and(|age| age.is_match(&text)) => "<age>".into(),
                     other => self.walk("", other),

@@ -216,7 +216,11 @@ impl<'a> Lexer<'a> {
 
     fn requirement(&mut self) -> Result<Requirement, String> {
         let make = |key: &str, operator: &str, values: &[&str]| {
-            Requirement::new(key, operator, values).map_err(|error| error.to_string())
+            // Upstream's parser has no path for the key, and says so.
+            Requirement::new(key, operator, values).map_err(|error| match error.to_string() {
+                text if text.starts_with("key: ") => text.replacen("key", "<nil>", 1),
+                text => text,
+            })
         };
         let negated = self.peek() == Token::Sign("!");
         if negated {

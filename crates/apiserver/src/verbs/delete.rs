@@ -274,7 +274,7 @@ fn graceful(served: &Served) -> bool {
     (served.group.as_str(), served.kind.as_str()) == ("", "Pod")
 }
 
-fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+pub(super) fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let metadata = &old["metadata"];
     for (what, wanted, found, perhaps) in [
         ("UID", &options.uid, metadata["uid"].as_str(), "deleted and then recreated"),

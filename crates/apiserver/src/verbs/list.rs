@@ -237,8 +237,11 @@ fn decode_token(token: &str) -> Result<Continue, Status> {
     let mut token: Continue = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
         // As Go says it: one byte, taken for a character.
         Some(byte) if !matches!(byte, b'{' | b' ' | b'\t' | b'\r' | b'\n') => {
-            let quoted = crate::field::go_quoted(&char::from(*byte).to_string());
-            invalid(&format!("invalid character '{}' looking for beginning of value", quoted.trim_matches('"')))
+            let shown = match byte {
+                0x80..=0xa0 | 0xad => format!("\\u{byte:04x}"),
+                byte => crate::field::go_quoted(&char::from(*byte).to_string()).trim_matches('"').to_owned(),
+            };
+            invalid(&format!("invalid character '{shown}' looking for beginning of value"))
         }
         Some(_) => invalid(&error.to_string()),
         None => invalid("unexpected end of JSON input"),

@@ -88,19 +88,16 @@ impl Call {
                 {
                     return Err(patch::undecodable(&patch::shown(&left), &why));
                 }
-                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(|status| {
+                let refused = |status: Status| {
                     let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
                     let shown = match way {
                         Way::Strategic => patch::shown(&left),
                         _ => patch::patched_text(served.schema(), &patched, &patch),
                     };
                     patch::undecodable(&shown, &why)
-                })?;
-                let warnings = codec::strict(problems, expected, validation).map_err(|status| {
-                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
-                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
-                    patch::undecodable(&shown, &why)
-                })?;
+                };
+                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(refused)?;
+                let warnings = codec::strict(problems, expected, validation).map_err(refused)?;
                 call.warnings = warnings;
                 let mut new = call.with_defaults(new)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
@@ -125,7 +122,7 @@ impl Call {
                 problems.extend(duplicates);
                 value
             }
-            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?,
+            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error encoding patch: {e}")))?,
         };
         let manager = options.field_manager.clone();
         let subresource = self.path.subresource.clone();

@@ -11,7 +11,7 @@ use crate::request::WriteOptions;
 use crate::status::{GroupResource, Status};
 use crate::store::Expect;
 use crate::value::name;
-use crate::verbs::delete::DeleteOptions;
+use crate::verbs::delete::{DeleteOptions, preconditions};
 use crate::verbs::{Call, Verb};
 
 impl Call {
@@ -136,16 +136,22 @@ impl Call {
             let pod = core.value(&self.served, &object)?;
             let budgets = core.list("policy", "poddisruptionbudgets", Some(&namespace));
             let verdict = eviction::decide(&pod, &budgets, &core.now_text())?;
-            if let Some(budget) = verdict.budget
+            if let Some(mut budget) = verdict.budget
                 && !delete.dry_run
             {
                 let registry = core.registry();
-                let budgets = registry.of_group("policy", "poddisruptionbudgets").ok_or_else(Status::no_such_path)?;
+                let served = registry.of_group("policy", "poddisruptionbudgets").ok_or_else(Status::no_such_path)?;
                 let revision = budget["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse().ok()).unwrap_or(0);
-                if core.put(budgets, budget, Expect::Revision(revision)).await?.is_err() {
+                let called = crate::value::name(&budget).to_owned();
+                let old = budgets.iter().find(|old| crate::value::name(old) == called);
+                let call = Call::internal(core.clone(), served.clone(), &namespace, &called);
+                call.own(old.map(|old| &**old), &mut budget, "kube-apiserver", "status");
+                if core.put(served, budget, Expect::Revision(revision)).await?.is_err() {
                     continue;
                 }
             }
+            // An eviction that is meant for another pod leaves no mark on this one.
+            preconditions(&self.served, &name, &pod, &delete)?;
             let mut delete = delete.clone();
             let mut revision = object.revision;
             if !delete.dry_run {
