@@ -98,10 +98,10 @@ impl Folder {
 impl Drop for Folder {
     #[allow(clippy::print_stderr, reason = "the one who looks for the logs of a failed test reads this")]
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            if let Some(folder) = self.0.take() {
-                eprintln!("logs are kept in {}", folder.keep().display());
-            }
+        if std::thread::panicking()
+            && let Some(folder) = self.0.take()
+        {
+            eprintln!("logs are kept in {}", folder.keep().display());
         }
     }
 }

@@ -64,18 +64,15 @@ pub fn body(
             (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
         }
     };
-    if !value.is_object() && (expected.custom.is_some() || !value.is_null()) {
-        let found = match value {
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Number(_) => "number",
-            Value::Bool(_) => "bool",
-            _ => "null",
-        };
-        let go = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-        let why = format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type {go}");
-        return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
+    if format == Format::Json {
+        heading(&value).map_err(|why| {
+            unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
+        })?;
     }
+    if let Some(version) = value["apiVersion"].as_str().filter(|version| version.matches('/').count() > 1) {
+        return Err(unrecognized(format!("unexpected GroupVersion string: {version} ({})", excerpt(bytes))));
+    }
+    // Any kind can be a custom resource's, so that none is assumed.
     if expected.custom.is_some() && value["kind"].as_str().unwrap_or_default().is_empty() {
         let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
         return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
@@ -85,6 +82,32 @@ pub fn body(
         order::as_written(bytes, &mut problems);
     }
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
+}
+
+/// Kind and version are read before the rest, so it is they that are named where they cannot be read.
+fn heading(value: &Value) -> Result<(), String> {
+    let go = |value: &Value| match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        _ => "bool",
+    };
+    match value {
+        Value::Null => Ok(()),
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+                    return Err(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go(value)));
+                }
+            }
+            Ok(())
+        }
+        other => Err(format!(
+            r#"json: cannot unmarshal {} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#,
+            go(other)
+        )),
+    }
 }
 
 /// A parsed object of the expected kind, in canonical form.
@@ -127,7 +150,7 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
 }
 
 /// An empty list of owners is no absent one: it asks for all ownership to be forgotten.
-fn disowns(value: &Value) -> bool {
+pub(crate) fn disowns(value: &Value) -> bool {
     value.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
@@ -144,6 +167,11 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
         return Status::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {}: converting ({version}.{kind}) to ({package}.{}): unknown conversion",
             expected.kind, expected.kind
+        ));
+    }
+    if expected.custom.is_some() && kind == expected.kind && group == expected.group {
+        return Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({ours})"
         ));
     }
     Status::bad_request(format!(
@@ -167,7 +195,7 @@ pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldVa
     }
 }
 
-/// The beginning of a body that could not be read, as upstream shows it.
+/// The beginning of a body that could not be read, as upstream shows it: what does not look like JSON as numbers.
 fn excerpt(bytes: &[u8]) -> String {
     match bytes.len() {
         0 => "<empty>".into(),
@@ -182,14 +210,13 @@ fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// YAML as JSON. The sentence of a syntax error is the parser's, in upstream's frame.
+/// YAML as JSON: the first document, and the last of two values of one key, as upstream reads it. The sentence of a syntax error is the
+/// parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
-    };
-    serde_saphyr::from_str_with_options(first_document(text), options).map_err(|error: serde_saphyr::Error| {
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
+    let read = serde_saphyr::from_str_multiple_with_options(text, options);
+    let mut documents: Vec<Value> = read.map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let said = first.strip_prefix("error: ").unwrap_or(first);
@@ -197,23 +224,8 @@ pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
             Some((line, why)) => format!("yaml: line {line}: {why}"),
             None => format!("yaml: {said}"),
         }
-    })
-}
-
-/// Only the first document of a body counts, as upstream reads it.
-fn first_document(text: &str) -> &str {
-    let mut at = 0;
-    let mut begun = false;
-    for line in text.split_inclusive('\n') {
-        let content = line.trim_end();
-        let mark = content == "---" || content.starts_with("--- ");
-        if (mark && begun) || content == "..." {
-            return &text[..at];
-        }
-        begun = begun || mark || !(content.is_empty() || content.starts_with(['#', '%']));
-        at += line.len();
-    }
-    text
+    })?;
+    Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -195,13 +195,11 @@ pub fn describe(served: &Served, value: &Value) -> Meta {
     let metadata = &value["metadata"];
     let labels = metadata["labels"].as_object();
     let labels = labels.into_iter().flatten().filter_map(|(k, v)| Some((k.as_str(), v.as_str()?)));
-    let custom = served.custom.as_ref().map(|custom| custom.selectable_fields(value)).unwrap_or_default();
     let fields = strategy::selectable_fields(kind, value);
     let fields = fields
         .iter()
         .filter(|(name, _)| !name.starts_with("metadata."))
-        .map(|(name, value)| (name.as_ref(), value.as_str()))
-        .chain(custom.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        .map(|(name, value)| (*name, value.as_str()));
     Meta::new(metadata["uid"].as_str().unwrap_or_default(), labels, fields)
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::body::Body;
 use crate::core::Core;
 use crate::reply;
-use crate::request::{Accept, Query};
+use crate::request::Query;
 use crate::status::Status;
 
 /// Answers a path that is about the server; none where it is about something else.
@@ -50,7 +50,8 @@ fn version(core: &Core) -> Response<Body> {
         "gitVersion": git, "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, platform()),
     });
-    reply::encoded(200, &body, Accept { pretty: true, ..Accept::default() })
+    let text = serde_json::to_vec_pretty(&body).unwrap_or_default();
+    reply::response(200, "application/json", Body::full(text))
 }
 
 fn platform() -> &'static str {
@@ -71,7 +72,9 @@ fn metrics(core: &Core) -> String {
         let name = served.name();
         out.push_str(&format!("apiserver_storage_objects{{resource=\"{name}\"}} {}\n", core.store.count(&served.key)));
     }
-    out.push_str("# HELP plimsoll_store_revision The revision of the last write.\n# TYPE plimsoll_store_revision counter\n");
+    out.push_str(
+        "# HELP plimsoll_store_revision The revision of the last write.\n# TYPE plimsoll_store_revision counter\n",
+    );
     out.push_str(&format!("plimsoll_store_revision {}\n", core.store.revision()));
     out
 }

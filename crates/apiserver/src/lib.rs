@@ -23,6 +23,7 @@ mod health;
 pub mod housekeeping;
 pub mod kind;
 pub mod patch;
+mod patience;
 mod registry;
 mod reply;
 mod request;

@@ -104,11 +104,34 @@ pub fn to_protobuf(value: &Value) -> Option<Bytes> {
 }
 
 /// One object of a resource in the form asked for.
-pub fn object(core: &Core, served: &Served, code: u16, value: Value, accept: Accept, query_include: &str) -> Response<Body> {
+pub fn object(
+    core: &Core,
+    served: &Served,
+    code: u16,
+    value: Value,
+    accept: Accept,
+    query_include: &str,
+) -> Response<Body> {
     let value = match accept.transform {
         Transform::None => value,
         Transform::Metadata => metadata_only(&value),
         Transform::Table => table(core, served, Content::One(&value), query_include, true),
+    };
+    encoded(code, &value, accept)
+}
+
+/// An object of another kind than the resource's; scales have columns of their own, and refusals none.
+pub fn other(core: &Core, code: u16, value: Value, accept: Accept, include: &str) -> Response<Body> {
+    let scale = value["kind"] == "Scale";
+    let value = match accept.transform {
+        Transform::Metadata if scale => metadata_only(&value),
+        Transform::Table if scale => {
+            let kind = crate::kind::Kind::new("autoscaling", "v1", "Scale");
+            let include = columns::Include::from_query(include).unwrap_or_default();
+            let options = columns::TableOptions { include, headers: true, ..columns::TableOptions::default() };
+            columns::object_table(kind, Content::One(&value), options, core.clock.now())
+        }
+        _ => value,
     };
     encoded(code, &value, accept)
 }

@@ -1,7 +1,10 @@
 //! Label and field selectors of list and watch.
 
+use std::sync::Arc;
+
 use plimsoll_engine::selector::Requirement;
 
+use crate::custom::CustomResource;
 use crate::status::Status;
 use crate::store::Object;
 
@@ -11,16 +14,23 @@ pub struct Filter {
     labels: Vec<Requirement>,
     /// Field, value, and whether it must be equal (or must not).
     fields: Vec<(String, String, bool)>,
+    /// Whose fields they are, where a definition says so: it may have changed since an object was written.
+    custom: Option<Arc<CustomResource>>,
 }
 
 impl Filter {
+    /// The same, for objects of a custom resource.
+    pub fn of_custom(self, custom: Option<Arc<CustomResource>>) -> Self {
+        Self { custom, ..self }
+    }
+
     /// Reads both selectors. `selectable` says which field of the resource a name means.
     pub fn parse(labels: &str, fields: &str, selectable: impl Fn(&str) -> Result<String, String>) -> Result<Self, Status> {
         let mut fields = parse_fields(fields)?;
         for (field, _, _) in &mut fields {
             *field = selectable(field).map_err(Status::bad_request)?;
         }
-        Ok(Self { labels: Lexer::new(labels).requirements()?, fields })
+        Ok(Self { labels: Lexer::new(labels).requirements()?, fields, custom: None })
     }
 
     /// Everything passes.
@@ -35,15 +45,28 @@ impl Filter {
 
     /// Whether an object is among them.
     pub fn matches(&self, object: &Object) -> bool {
+        let custom = self.custom_fields(object);
         self.labels.iter().all(|r| r.accepts(object.meta.label(r.key())))
             && self.fields.iter().all(|(field, value, equal)| {
                 let found = match field.as_str() {
                     "metadata.name" => object.name(),
                     "metadata.namespace" => object.namespace(),
-                    other => object.meta.field(other).unwrap_or_default(),
+                    other => match &custom {
+                        Some(fields) => fields.iter().find(|(name, _)| name == other).map_or("", |(_, value)| value),
+                        None => object.meta.field(other).unwrap_or_default(),
+                    },
                 };
                 (found == value) == *equal
             })
+    }
+
+    /// What a definition lets one select an object by.
+    fn custom_fields(&self, object: &Object) -> Option<Vec<(String, String)>> {
+        let custom = self.custom.as_ref()?;
+        if !self.fields.iter().any(|(field, ..)| !field.starts_with("metadata.")) {
+            return None;
+        }
+        Some(crate::codec::stored(&object.bytes).map(|value| custom.selectable_fields(&value)).unwrap_or_default())
     }
 }
 
@@ -62,10 +85,29 @@ fn parse_fields(text: &str) -> Result<Vec<(String, String, bool)>, Status> {
         } else {
             return Err(Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")));
         };
-        if field.is_empty() {
-            return Err(Status::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")));
+        let value = unescaped(value).map_err(Status::bad_request)?;
+        // A term without either side asks for nothing.
+        if !(field.is_empty() && value.is_empty()) {
+            out.push((field.to_owned(), value, equal));
         }
-        out.push((field.to_owned(), value.replace("\\,", ",").replace("\\=", "=").replace("\\\\", "\\"), equal));
+    }
+    Ok(out)
+}
+
+/// A value without its backslashes. Only what would end it may be escaped, and must be.
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some(c @ ('\\' | ',' | '=')) => out.push(c),
+                Some(c) => return Err(format!("invalid field selector: invalid escape sequence: \\{c}")),
+                None => return Err("invalid field selector: invalid escape sequence: \\".into()),
+            },
+            ',' | '=' => return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(c))),
+            c => out.push(c),
+        }
     }
     Ok(out)
 }

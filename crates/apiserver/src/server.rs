@@ -13,16 +13,26 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use crate::patience::Patient;
 use crate::service::ApiService;
 
 /// How long a client may take to shake hands or to send its headers: half-sent requests must not hold a place for ever.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client may leave unread what it is sent: a watch that nobody reads must not hold its place for ever either.
+const STALL: Duration = Duration::from_secs(60);
 /// How long open requests have when the server ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The most connections at once. Each costs a few kilobytes; watches share them over HTTP/2.
 const MOST_CONNECTIONS: usize = 20_000;
 /// The most streams of one HTTP/2 connection, as upstream has it for a client with many watches.
 const MOST_STREAMS: u32 = 1000;
+
+/// The most headers of a request.
+const MOST_HEADERS: usize = 1000;
+/// The most bytes of a request before its body, as Go's server has it.
+const LARGEST_HEAD: usize = 1 << 20;
+/// The most that one HTTP/2 stream holds of what its client has not read yet.
+const LARGEST_UNSENT: usize = 64 << 10;
 
 /// A bound socket, ready to serve.
 pub struct Listener {
@@ -70,11 +80,11 @@ impl Listener {
                 match acceptor {
                     Some(acceptor) => {
                         let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await else { return };
-                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(Patient::new(stream, PATIENCE, STALL)), service).into_owned();
                         let _ = watcher.watch(connection).await;
                     }
                     None => {
-                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(Patient::new(stream, PATIENCE, STALL)), service).into_owned();
                         let _ = watcher.watch(connection).await;
                     }
                 }
@@ -87,11 +97,14 @@ impl Listener {
 
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    // As many and as large headers as Go's server takes; more of them is 431.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(MOST_HEADERS).max_buf_size(LARGEST_HEAD);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(LARGEST_HEAD as u32)
+        .max_send_buf_size(LARGEST_UNSENT)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(20));
     builder

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::header::{ACCEPT, AUTHORIZATION};
@@ -18,7 +19,7 @@ use crate::core::Core;
 use crate::registry::Registry;
 use crate::reply::{self, Reply};
 use crate::request::accept::Offer;
-use crate::request::path::ResourcePath;
+use crate::request::path::{ResourcePath, unfit_name, well_escaped};
 use crate::request::{Accept, Query, Target, Transform};
 use crate::status::Status;
 use crate::verbs::{Call, Verb};
@@ -26,6 +27,8 @@ use crate::{columns, discovery, health, strategy};
 
 /// The largest body that is read, as upstream has it.
 pub const LARGEST_BODY: usize = 3 << 20;
+/// How long a client may take to send a body: upstream's time for a whole request.
+const LONGEST_BODY: Duration = Duration::from_secs(60);
 
 /// The API as a tower service: under a listener, or under a `kube::Client` in the same process.
 #[derive(Debug, Clone)]
@@ -95,10 +98,18 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let asker = who(&core, trusted, &parts)?;
+    if !well_escaped(parts.uri.path()) {
+        return Err(Status::bad_request("400 Bad Request"));
+    }
     let target = Target::parse(parts.uri.path());
     let Target::Resource(path) = target else {
         let method = parts.method.as_str().to_ascii_lowercase();
         authorize(&core, &parts, &Attributes::path(&asker, &method, parts.uri.path()))?;
+        let read_only = target != Target::Other || parts.uri.path() == "/version";
+        let allowed = parts.method == Method::GET || !read_only;
+        if !allowed && target == Target::Other {
+            return Err(Status::method_not_allowed());
+        }
         if let Some(response) = health::answer(&core, &parts, &query) {
             return response;
         }
@@ -109,7 +120,9 @@ where
                 return Err(Status::no_such_path());
             }
         }
-        return discovery::answer(&core, &target, &parts, &query);
+        let answer = discovery::answer(&core, &target, &parts, &query)?;
+        // What is not there is not there, whatever the method.
+        return if allowed { Ok(answer) } else { Err(Status::method_not_allowed()) };
     };
     let verb = Verb::of(&parts.method, &path, &query).ok_or_else(Status::method_not_allowed)?;
     let name = named(&path, &query);
@@ -121,8 +134,11 @@ where
     };
     let user = authorize(&core, &parts, &attributes)?.map(Arc::new).unwrap_or_else(|| asker.clone());
     let registry = core.registry();
+    // Below the groups of custom resources, what is not served is not there at all.
+    let custom = !plimsoll_schema::Table::builtin().groups().iter().any(|known| known.group == path.group);
+    let nothing = || if custom { Ok(no_page()) } else { Err(Status::no_such_path()) };
     let Some(served) = registry.find(&path.group, &path.version, &path.resource).cloned() else {
-        return if known_group(&registry, &path.group) { Err(Status::no_such_path()) } else { Ok(no_page()) };
+        return nothing();
     };
     if parts.method == Method::HEAD {
         return Err(Status::method_not_allowed());
@@ -130,22 +146,22 @@ where
     if served.namespaced() && path.namespace.is_empty() {
         // All namespaces together can be listed and watched, and nothing else.
         if !path.name.is_empty() {
-            return Err(Status::no_such_path());
+            return nothing();
         }
         if !matches!(verb, Verb::List | Verb::Watch) {
-            return Err(Status::method_not_allowed());
+            return if custom { nothing() } else { Err(Status::method_not_allowed()) };
         }
     }
-    if let Some(why) = bad_segment(&path.name) {
+    if let Some(why) = unfit_name(&path.name) {
         return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
     }
     if served.custom.is_none() {
         routable(&parts, verb)?;
     }
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
-        return Err(Status::no_such_path());
+        return nothing();
     }
-    let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };
+    let offer = Offer { transforms: true, protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
@@ -161,12 +177,14 @@ where
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {
         Reply::Whole(response) => response,
-        Reply::Other(code, value) => reply::encoded(code, &value, accept),
+        Reply::Other(code, value) => reply::other(&core, code, value, accept, &include),
         Reply::Object(code, value) => reply::object(&core, &served, code, value, accept, &include),
         Reply::Stored(code, object) => {
             let plain = accept == Accept::default() && served.shown_as_stored();
             if plain {
-                reply::response(code, "application/json", Body::full(object.bytes.clone()))
+                // The encoder of upstream ends every object with a new line.
+                let bytes = [object.bytes.as_ref(), b"\n"].concat();
+                reply::response(code, "application/json", Body::full(bytes))
             } else {
                 let value = core.value(&served, &object)?;
                 reply::object(&core, &served, code, value, accept, &include)
@@ -186,17 +204,6 @@ fn known_group(registry: &Registry, group: &str) -> bool {
 /// A path that not even a group of the API stands behind.
 fn no_page() -> Response<Body> {
     health::text(404, "404 page not found\n")
-}
-
-/// Why a name cannot be part of a path.
-fn bad_segment(name: &str) -> Option<&'static str> {
-    match name {
-        "." => Some("may not be '.'"),
-        ".." => Some("may not be '..'"),
-        name if name.contains('/') => Some("may not contain '/'"),
-        name if name.contains('%') => Some("may not contain '%'"),
-        _ => None,
-    }
 }
 
 /// Upstream's router knows the media types of built-in resources by their plain names, and refuses the others before anybody negotiates.
@@ -234,7 +241,8 @@ fn named(path: &ResourcePath, query: &Query) -> String {
 fn who(core: &Core, trusted: Option<Arc<User>>, parts: &Parts) -> Result<Arc<User>, Status> {
     match trusted {
         Some(user) => Ok(user),
-        None => core.authenticate(parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok())),
+        // A header that is no text is somebody who cannot prove anything, not nobody.
+        None => core.authenticate(parts.headers.get(AUTHORIZATION).map(|v| v.to_str().unwrap_or("Bearer \u{fffd}"))),
     }
 }
 
@@ -251,11 +259,16 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match Limited::new(body, LARGEST_BODY).collect().await {
+    let reading = tokio::time::timeout(LONGEST_BODY, Limited::new(body, LARGEST_BODY).collect());
+    let Ok(read) = reading.await else {
+        return Err(Status::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {LARGEST_BODY}")))
         }
-        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+        // The client broke off or sent no chunk where one must be; nobody may be there to read this.
+        Err(error) => Err(Status::new(500, "", error.to_string())),
     }
 }

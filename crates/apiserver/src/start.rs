@@ -191,6 +191,11 @@ async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekee
         let Some(served) = registry.of_kind(kind.group, kind.version, kind.kind) else { continue };
         ensure(core, served, object).await.map_err(StartError::Bootstrap)?;
     }
+    for (kind, object) in crate::custom::builtin_definitions(&core.now_text()) {
+        let registry = core.registry();
+        let Some(served) = registry.of_kind(kind.group, kind.version, kind.kind) else { continue };
+        ensure(core, served, object).await.map_err(StartError::Bootstrap)?;
+    }
     crate::custom::resume(core).await;
     if housekeeping {
         crate::housekeeping::gather_roles(core).await;

@@ -32,6 +32,8 @@ pub struct Details {
     pub causes: Vec<Cause>,
     /// When to try again.
     pub retry_after_seconds: u32,
+    /// How a list that cannot be continued as it began can be continued all the same. It goes to the metadata.
+    pub continue_token: String,
 }
 
 /// One reason for a refusal.
@@ -176,6 +178,10 @@ impl Status {
             out["reason"] = json!(self.reason);
         }
         if let Some(details) = &self.details {
+            if !details.continue_token.is_empty() {
+                out["metadata"]["continue"] = json!(details.continue_token);
+                return out;
+            }
             out["details"] = details.to_value();
         }
         out

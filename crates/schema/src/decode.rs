@@ -7,6 +7,7 @@
 mod error;
 pub(crate) mod leaf;
 mod parse;
+mod scan;
 #[cfg(test)]
 mod tests;
 

@@ -330,6 +330,7 @@ fn children<'a>(value: &Cow<'a, Value>) -> Vec<Cow<'a, Value>> {
 }
 
 /// What holds something, and all such below it.
+#[expect(clippy::ptr_arg, reason = "what is borrowed for long is found as borrowed, what is owned as owned")]
 fn descend<'a>(value: &Cow<'a, Value>, out: &mut Found<'a>) {
     let below = children(value);
     if !below.is_empty() {

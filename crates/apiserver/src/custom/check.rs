@@ -63,7 +63,10 @@ impl Fault {
             (false, true) => field.to_owned(),
             (false, false) => format!("{field}.{name}"),
         };
-        FieldError { value: number::shown(&self.shown), ..FieldError::new(self.wrong, field, &Value::Null, self.detail) }
+        FieldError {
+            value: number::shown(&self.shown),
+            ..FieldError::new(self.wrong, field, &Value::Null, self.detail)
+        }
     }
 }
 
@@ -217,8 +220,11 @@ fn combined(node: &Node, value: &Value, path: &str, old: Option<&Value>) -> Foun
         if fitting == 1 {
             first.into_iter().for_each(|found| main.merge(found));
         } else {
-            let more =
-                if fitting == 0 { "Found none valid".to_owned() } else { format!("Found {fitting} valid alternatives") };
+            let more = if fitting == 0 {
+                "Found none valid".to_owned()
+            } else {
+                format!("Found {fitting} valid alternatives")
+            };
             let text = format!("{} must validate one and only one schema (oneOf). {more}", go_quoted(path));
             main.add(Fault::nameless(text));
             best.into_iter().for_each(|found| main.merge(found));
@@ -248,7 +254,12 @@ fn combined(node: &Node, value: &Value, path: &str, old: Option<&Value>) -> Foun
 fn string(node: &Node, text: &str, path: &str, found: &mut Found) {
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     if let Some(most) = node.max_length.filter(|most| length > *most) {
-        let fault = Fault::new(Wrong::TooLong, path, Value::Null, format!("{path} in body should be at most {most} chars long"));
+        let fault = Fault::new(
+            Wrong::TooLong,
+            path,
+            Value::Null,
+            format!("{path} in body should be at most {most} chars long"),
+        );
         let unit = if most == 1 { "byte" } else { "bytes" };
         let detail = if most >= 0 { format!("may not be more than {most} {unit}") } else { "value is too long".into() };
         return found.add(fault.detailed(detail));
@@ -310,7 +321,12 @@ fn enumerated(node: &Node, value: &Value, path: &str, found: &mut Found) {
     };
     let words: Vec<String> = node.allowed.iter().map(|allowed| go_quoted(&plain(allowed))).collect();
     let texts: Vec<String> = node.allowed.iter().map(plain).collect();
-    let fault = Fault::new(Wrong::NotSupported, path, value.clone(), format!("{path} in body should be one of [{}]", texts.join(" ")));
+    let fault = Fault::new(
+        Wrong::NotSupported,
+        path,
+        value.clone(),
+        format!("{path} in body should be one of [{}]", texts.join(" ")),
+    );
     found.add(fault.detailed(format!("supported values: {}", words.join(", "))));
 }
 

@@ -38,7 +38,8 @@ pub(super) fn coerce(node: &Node, value: &mut Value, path: &Path, unknown: &mut 
                         }
                         "metadata" => {
                             let place = path.child("metadata");
-                            let (new, found) = metadata(value.clone(), place.as_str()).map_err(|why| invalid(&place, value, &why))?;
+                            let (new, found) =
+                                metadata(value.clone(), place.as_str()).map_err(|why| invalid(&place, value, &why))?;
                             *value = new;
                             unknown.extend(found);
                         }

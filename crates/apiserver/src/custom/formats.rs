@@ -6,8 +6,31 @@ use regex::Regex;
 
 /// Formats of text, without dashes.
 const TEXT: [&str; 26] = [
-    "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10",
-    "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration", "datetime", "k8sshortname",
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
     "k8slongname",
 ];
 
@@ -136,7 +159,10 @@ fn card(text: &str) -> bool {
 
 fn isbn10(text: &str) -> bool {
     let plain: Vec<u8> = text.bytes().filter(|b| !matches!(b, b'-' | b' ')).collect();
-    if plain.len() != 10 || !plain[..9].iter().all(u8::is_ascii_digit) || !(plain[9].is_ascii_digit() || plain[9] == b'X') {
+    if plain.len() != 10
+        || !plain[..9].iter().all(u8::is_ascii_digit)
+        || !(plain[9].is_ascii_digit() || plain[9] == b'X')
+    {
         return false;
     }
     let value = |b: u8| if b == b'X' { 10 } else { u32::from(b - b'0') };

@@ -14,7 +14,6 @@ mod formats;
 mod lists;
 mod number;
 mod object;
-mod openapi;
 mod prune;
 mod schema;
 mod serve;
@@ -27,7 +26,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::columns::CustomColumns;
-pub(crate) use definition::{marked, removed, resume, written};
+pub(crate) use definition::{builtin_definitions, marked, removed, resume, written};
 use schema::Node;
 pub use serve::served;
 
@@ -61,11 +60,12 @@ pub struct CustomResource {
     pub deprecation: Option<String>,
     /// Its definition is being deleted: nothing new may come.
     pub terminating: bool,
+    /// It is converted by a webhook, from and to this stored version.
+    webhook: Option<String>,
     node: Arc<Node>,
     /// The schema of the stored version.
     storage: Arc<Node>,
+    /// The paths of fields that can be selected by.
     selectable: Vec<String>,
-    /// What any version can be selected by.
-    stored_selectable: Vec<String>,
     schema: Value,
 }

@@ -8,7 +8,13 @@ use super::schema::Node;
 /// A float as Go prints it: the shortest that reads back, with an exponent where it is very small or very large.
 pub(super) fn go_float(float: f64) -> String {
     if float == 0.0 || !float.is_finite() {
-        return if float.is_nan() { "NaN".into() } else if float.is_infinite() { "+Inf".into() } else { "0".into() };
+        return if float.is_nan() {
+            "NaN".into()
+        } else if float.is_infinite() {
+            "+Inf".into()
+        } else {
+            "0".into()
+        };
     }
     let text = format!("{float:e}");
     let Some((digits, exponent)) = text.split_once('e') else { return text };

@@ -21,9 +21,13 @@ impl CustomResource {
         };
         let mut unknown = Vec::new();
         prune::numbers(&mut value);
+        let disowned = crate::codec::disowns(&value);
         if let Some(metadata) = value.get_mut("metadata") {
             let (new, found) = embedded::metadata(metadata.take(), "metadata").map_err(cannot)?;
             *metadata = new;
+            if disowned {
+                metadata["managedFields"] = Value::Array(Vec::new());
+            }
             unknown.extend(found);
         }
         if api_version != ours {
@@ -38,11 +42,26 @@ impl CustomResource {
         unknown.extend(prune::unknown(&mut value, &self.node, true));
         prune::nulls(&mut value, Some(&self.node));
         let mut inner = Vec::new();
-        embedded::coerce(&self.node, &mut value, &Path::new(""), &mut inner).map_err(|error| cannot(error.to_string()))?;
+        embedded::coerce(&self.node, &mut value, &Path::new(""), &mut inner)
+            .map_err(|error| cannot(error.to_string()))?;
         inner.sort();
         unknown.extend(inner);
         problems.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
         Ok(value)
+    }
+
+    /// Refuses versions that only a webhook could convert to.
+    pub fn convertible(&self) -> Result<(), Status> {
+        let Some(stored) = &self.webhook else { return Ok(()) };
+        let (group, kind) = (&self.group, &self.kind);
+        Err(Status::internal(format!(
+            "conversion webhook for {group}/{stored}, Kind={kind} failed: this server calls no conversion webhooks; use {group}/{stored}"
+        )))
+    }
+
+    /// The version's schema as its definition has it, for the OpenAPI document.
+    pub fn definition_schema(&self) -> &Value {
+        &self.schema
     }
 
     /// Drops what the schema does not know and fills in its defaults.
@@ -74,7 +93,7 @@ impl CustomResource {
 
     /// What selectors may ask of a stored object beyond its metadata.
     pub fn selectable_fields(&self, object: &Value) -> Vec<(String, String)> {
-        if self.stored_selectable.is_empty() {
+        if self.selectable.is_empty() {
             return Vec::new();
         }
         let mut object = object.clone();
@@ -88,7 +107,7 @@ impl CustomResource {
             };
             (path.clone(), text)
         };
-        self.stored_selectable.iter().map(shown).collect()
+        self.selectable.iter().map(shown).collect()
     }
 
     /// Whether a field can be selected by.
@@ -162,7 +181,10 @@ impl CustomResource {
     /// Rules in CEL are not looked at where the object is broken otherwise; upstream says so.
     fn with_rules(&self, mut errors: Vec<FieldError>) -> Vec<FieldError> {
         let blocks = |error: &FieldError| {
-            matches!(error.wrong, Wrong::NotSupported | Wrong::Required | Wrong::TooLong | Wrong::TooMany | Wrong::TypeInvalid)
+            matches!(
+                error.wrong,
+                Wrong::NotSupported | Wrong::Required | Wrong::TooLong | Wrong::TooMany | Wrong::TypeInvalid
+            )
         };
         if self.node.has_rules && errors.iter().any(blocks) {
             let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete \
@@ -182,7 +204,9 @@ impl CustomResource {
         let mut out = Vec::new();
         for name in finalizers(new).difference(&had) {
             let quoted = crate::field::go_quoted(name);
-            out.extend(names::is_qualified_name(name).into_iter().map(|why| format!("metadata.finalizers: {quoted}: {why}")));
+            out.extend(
+                names::is_qualified_name(name).into_iter().map(|why| format!("metadata.finalizers: {quoted}: {why}")),
+            );
             if name.contains('/') || matches!(name.as_str(), "orphan" | "foregroundDeletion" | "kubernetes") {
                 continue;
             }

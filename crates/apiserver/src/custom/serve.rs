@@ -33,10 +33,7 @@ fn versions(definition: &Value) -> Vec<Arc<Served>> {
     let list = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let Some(stored) = list.iter().find(|version| version["storage"] == true) else { return Vec::new() };
     let storage_node = Arc::new(Node::root(&stored["schema"]["openAPIV3Schema"]));
-    let mut selectable: Vec<String> = list.iter().flat_map(selectable_paths).collect();
-    selectable.sort();
-    selectable.dedup();
-    let common = Common { definition, stored, node: storage_node, selectable };
+    let common = Common { definition, stored, node: storage_node };
     list.iter().filter(|version| version["served"] == true).map(|version| Arc::new(one(&common, version))).collect()
 }
 
@@ -44,7 +41,6 @@ struct Common<'a> {
     definition: &'a Value,
     stored: &'a Value,
     node: Arc<Node>,
-    selectable: Vec<String>,
 }
 
 fn selectable_paths(version: &Value) -> Vec<String> {
@@ -60,7 +56,8 @@ fn one(common: &Common<'_>, version: &Value) -> Served {
     let (group, name) = (text(&spec["group"]), text(&version["name"]));
     let (plural, kind) = (text(&names["plural"]), text(&names["kind"]));
     let is_stored = common.stored["name"] == version["name"];
-    let node = if is_stored { common.node.clone() } else { Arc::new(Node::root(&version["schema"]["openAPIV3Schema"])) };
+    let node =
+        if is_stored { common.node.clone() } else { Arc::new(Node::root(&version["schema"]["openAPIV3Schema"])) };
     let (table, ty) = types::table(&node, &kind);
     let parts = &version["subresources"];
     let scale = parts["scale"].is_object().then(|| Scale {
@@ -91,10 +88,10 @@ fn one(common: &Common<'_>, version: &Value) -> Served {
         columns: CustomColumns::new(version),
         deprecation: deprecation(spec, version, &group, &kind),
         terminating: is_deleting(common.definition),
+        webhook: (!is_stored && spec["conversion"]["strategy"] == "Webhook").then(|| text(&common.stored["name"])),
         node,
         storage: common.node.clone(),
         selectable: selectable_paths(version),
-        stored_selectable: common.selectable.clone(),
         schema: version["schema"]["openAPIV3Schema"].clone(),
     };
     let resource = Resource {

@@ -20,7 +20,7 @@ pub(super) fn waits(value: &Value) -> bool {
 
 fn find(core: &Core, place: &Place) -> Option<(Arc<Served>, Value, u64)> {
     let registry = core.registry();
-    let served = registry.versions(&place.key).iter().find(|s| s.stored_as.is_none())?.clone();
+    let served = registry.versions(&place.key).iter().min_by_key(|s| s.stored_as.is_some())?.clone();
     let object = core.store.get(&place.key, &place.namespace, &place.name)?;
     let value = core.value(&served, &object).ok()?;
     Some((served, value, object.revision))

@@ -10,6 +10,7 @@ mod namespaces;
 mod owners;
 mod roles;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(crate) struct Place {
 pub struct Follow {
     owners: Mutex<Owners>,
     expiry: Mutex<Expiry>,
+    /// The namespaces that are queued.
+    namespaces: Mutex<BTreeSet<String>>,
     tasks: UnboundedSender<Task>,
     queue: Mutex<Option<UnboundedReceiver<Task>>>,
 }
@@ -58,7 +61,7 @@ pub struct Follow {
 impl Default for Follow {
     fn default() -> Self {
         let (tasks, queue) = unbounded_channel();
-        Self { owners: Mutex::default(), expiry: Mutex::default(), tasks, queue: Mutex::new(Some(queue)) }
+        Self { owners: Mutex::default(), expiry: Mutex::default(), namespaces: Mutex::default(), tasks, queue: Mutex::new(Some(queue)) }
     }
 }
 
@@ -68,6 +71,14 @@ impl Follow {
         let _ = self.tasks.send(task);
     }
 
+    /// A namespace is looked through once for all that happened in it since the last look.
+    fn add_namespace(&self, name: &str) {
+        let mut waiting = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.insert(name.to_owned()) {
+            self.add(Task::Namespace(name.to_owned()));
+        }
+    }
+
     /// An object was written.
     pub(crate) fn written(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
         let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
@@ -75,7 +86,12 @@ impl Follow {
         if &*served.key == "events" {
             self.expiry.lock().unwrap_or_else(PoisonError::into_inner).note(core.clock.now(), &place, object.revision);
         }
-        let owned = self.owners.lock().unwrap_or_else(PoisonError::into_inner).put(&place, value);
+        let owned = {
+            let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+            // Two writers may come here in any order. Who finds a newer state, or none, leaves the note to the writer of that.
+            let newest = core.store.get(&served.key, object.namespace(), object.name());
+            newest.is_some_and(|now| now.revision == object.revision) && owners.put(&place, value)
+        };
         let metadata = &value["metadata"];
         let deleting = metadata["deletionTimestamp"].is_string();
         if owned {
@@ -85,7 +101,7 @@ impl Follow {
             self.add(Task::Waiting(place));
         }
         if deleting && &*served.key == "namespaces" {
-            self.add(Task::Namespace(object.name().into()));
+            self.add_namespace(object.name());
         }
         if served.kind == "ClusterRole" {
             self.add(Task::Roles);
@@ -109,7 +125,7 @@ impl Follow {
             let namespace = core.store.get("namespaces", "", object.namespace());
             // Only the bytes are looked at: this runs for every deletion.
             if namespace.is_some_and(|ns| memmem(&ns.bytes, b"\"deletionTimestamp\"")) {
-                self.add(Task::Namespace(object.namespace().into()));
+                self.add_namespace(object.namespace());
             }
         }
         if served.kind == "ClusterRole" {
@@ -156,7 +172,11 @@ pub async fn run(core: Arc<Core>) {
             Some(Task::OwnerGone(uid)) => collector::owner_gone(&core, &uid).await,
             Some(Task::CheckOwners(place)) => collector::check_owners(&core, &place).await,
             Some(Task::Waiting(place)) => collector::waiting(&core, &place).await,
-            Some(Task::Namespace(name)) => namespaces::empty(&core, &name).await,
+            Some(Task::Namespace(name)) => {
+                // What happens from here on needs another look.
+                core.follow.namespaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+                namespaces::empty(&core, &name).await;
+            }
             Some(Task::Roles) => roles::gather(&core).await,
         }
     }

@@ -129,9 +129,6 @@ impl<'a> Clause<'a> {
     }
 
     fn accept(&self, offer: Offer) -> Option<Accept> {
-        if self.weight <= 0.0 {
-            return None;
-        }
         let format = match self.media {
             "*/*" | "application/*" => Format::Json,
             media => Format::of(media).filter(|f| *f != Format::Protobuf || offer.protobuf)?,

@@ -1,6 +1,6 @@
 //! The options in a request's query.
 
-use crate::request::path::unescape;
+use crate::request::path::{unescape, well_escaped};
 use crate::status::Status;
 
 /// A query, taken apart. The first value of a name counts, as upstream's conversion has it.
@@ -8,9 +8,9 @@ use crate::status::Status;
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query string.
+    /// Reads a query string. Pairs that Go cannot read are left out, as upstream leaves them out.
     pub fn parse(query: Option<&str>) -> Self {
-        let pairs = query.unwrap_or_default().split('&').filter(|p| !p.is_empty());
+        let pairs = query.unwrap_or_default().split('&').filter(|p| !p.is_empty() && !p.contains(';') && well_escaped(p));
         Self(
             pairs
                 .map(|pair| {
@@ -41,10 +41,8 @@ impl Query {
     }
 
     fn number(&self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.get(name).filter(|t| !t.is_empty()) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| {
-            Status::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", crate::field::go_quoted(text)))
-        })
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| Status::bad_request(not_a_number("ParseInt", text)))
     }
 }
 
@@ -92,13 +90,27 @@ impl ListOptions {
         if self.resource_version.is_empty() {
             return Ok(None);
         }
-        self.resource_version.parse().map(Some).map_err(|_| {
+        parse_version(&self.resource_version).map(Some).map_err(|why| {
             let quoted = crate::field::go_quoted(&self.resource_version);
-            let why = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
             // Upstream finds out deep inside, and only lists say whose fault it is.
-            Status::new(500, "", why)
+            Status::new(500, "", format!("resourceVersion: Invalid value: {quoted}: {why}"))
         })
     }
+}
+
+/// A version as Go's parser takes it: digits and nothing else.
+pub fn parse_version(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(|| not_a_number("ParseUint", text))
+}
+
+/// Go's words for a text that is no number, or too large a one.
+fn not_a_number(function: &str, text: &str) -> String {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let unsigned = function == "ParseUint" && digits.len() < text.len();
+    let number = !unsigned && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let why = if number { "value out of range" } else { "invalid syntax" };
+    format!("strconv.{function}: parsing {}: {why}", crate::field::go_quoted(text))
 }
 
 /// What happens with fields that the kind does not have.
@@ -126,15 +138,23 @@ pub struct WriteOptions {
     pub force: Option<bool>,
 }
 
+/// Whether nothing is to be written: `dryRun=All`, and no other word.
+pub fn dry_run(query: &Query) -> Result<bool, crate::field::FieldError> {
+    let words: Vec<&str> = query.all("dryRun").collect();
+    match words.iter().all(|word| *word == "All") {
+        true => Ok(!words.is_empty()),
+        false => Err(crate::field::FieldError::not_supported("dryRun", &words.into(), &["All"])),
+    }
+}
+
 impl WriteOptions {
     /// Reads the options of a query. `what` is the kind of options, as upstream names it in errors.
     pub fn parse(query: &Query, what: &str) -> Result<Self, Status> {
         let mut errors = Vec::new();
         let mut options = Self { field_manager: query.text("fieldManager"), ..Self::default() };
-        let words: Vec<&str> = query.all("dryRun").collect();
-        options.dry_run = !words.is_empty();
-        if words.iter().any(|word| *word != "All") {
-            errors.push(crate::field::FieldError::not_supported("dryRun", &words.into(), &["All"]));
+        match dry_run(query) {
+            Ok(dry_run) => options.dry_run = dry_run,
+            Err(error) => errors.push(error),
         }
         match query.get("fieldValidation").unwrap_or_default() {
             "" | "Warn" => {}
@@ -158,7 +178,7 @@ impl WriteOptions {
             errors.push(crate::field::FieldError::invalid(
                 "fieldManager",
                 &value,
-                format!("invalid character {c:?} (at position {})", options.field_manager.find(c).unwrap_or(0)),
+                format!("invalid character U+{:04X} (at position {})", u32::from(c), options.field_manager.find(c).unwrap_or(0)),
             ));
         }
         if query.get("force").is_some() {

@@ -44,14 +44,11 @@ pub struct ResourcePath {
 }
 
 impl Target {
-    /// Reads a path. Percent escapes are resolved per segment.
+    /// Reads a path. Percent escapes are resolved before it is taken apart, as upstream does it: an escaped slash parts segments too.
     pub fn parse(path: &str) -> Target {
-        // An empty segment is no path of the API.
-        if path.contains("//") {
-            return Self::Other;
-        }
-        let decoded: Vec<String> = path.split('/').filter(|s| !s.is_empty()).map(unescape).collect();
-        let segments: Vec<&str> = decoded.iter().map(String::as_str).collect();
+        let decoded = unescape(path);
+        let path = decoded.strip_prefix('/').unwrap_or(&decoded).trim_end_matches('/');
+        let segments: Vec<&str> = path.split('/').filter(|_| !path.is_empty()).collect();
         match segments.as_slice() {
             ["api"] => Self::CoreVersions,
             ["apis"] => Self::Groups,
@@ -72,10 +69,13 @@ fn resource(group: &str, version: &str, segments: &[&str]) -> ResourcePath {
     };
     // `namespaces/NS/status` is a part of the namespace, `namespaces/NS/pods` a resource within it.
     let (namespace, segments) = match segments {
+        ["namespaces", "", rest @ ..] => ("", rest),
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", segments),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         all => ("", all),
     };
+    // Nothing is called by an empty name, but no namespace is all of them.
+    let segments = if segments.iter().any(|s| s.is_empty()) { &[] } else { segments };
     let at = |i: usize| segments.get(i).copied().unwrap_or_default().to_owned();
     let mut path = ResourcePath {
         group: group.into(),
@@ -91,6 +91,22 @@ fn resource(group: &str, version: &str, segments: &[&str]) -> ResourcePath {
         path.namespace.clone_from(&path.name);
     }
     path
+}
+
+/// Whether every percent sign begins an escape.
+pub fn well_escaped(text: &str) -> bool {
+    text.split('%').skip(1).all(|rest| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)))
+}
+
+/// Why upstream takes no such name in a path.
+pub fn unfit_name(name: &str) -> Option<&'static str> {
+    match name {
+        "." => Some("may not be '.'"),
+        ".." => Some("may not be '..'"),
+        _ if name.contains('/') => Some("may not contain '/'"),
+        _ if name.contains('%') => Some("may not contain '%'"),
+        _ => None,
+    }
 }
 
 /// Resolves percent escapes; what is no escape stays as it is.
@@ -137,7 +153,11 @@ mod tests {
         assert_eq!((&*ns.resource, &*ns.name, &*ns.subresource, &*ns.namespace), ("namespaces", "a", "finalize", "a"));
         let all = at("/apis/apps/v1/deployments");
         assert_eq!((&*all.group, &*all.resource, &*all.namespace), ("apps", "deployments", ""));
-        assert_eq!(at("/api/v1/nodes/a%2Fb").name, "a/b");
+        assert_eq!((&*at("/api/v1/nodes/a%2Fb").name, &*at("/api/v1/nodes/a%2Fb").subresource), ("a", "b"));
+        assert_eq!(at("/api/v1/nodes/").resource, "nodes");
+        assert_eq!((&*at("/api/v1/namespaces//pods").resource, &*at("/api/v1/namespaces//pods").namespace), ("pods", ""));
+        assert_eq!(at("/api/v1/namespaces/a//pods").resource, "");
+        assert_eq!((well_escaped("a%2f%FFb"), well_escaped("%"), well_escaped("a%2"), well_escaped("%zz")), (true, false, false, false));
         assert_eq!(Target::parse("/apis/apps"), Target::Group("apps".into()));
         assert_eq!(Target::parse("/healthz"), Target::Other);
     }

@@ -93,6 +93,7 @@ impl Resource {
         &self,
         cursor: u64,
         limit: usize,
+        bytes: usize,
         published: u64,
     ) -> Result<(Vec<Arc<Event>>, u64), RevisionError> {
         let state = self.read();
@@ -100,7 +101,13 @@ impl Resource {
             return Err(RevisionError::TooOld { oldest: state.reaches });
         }
         let start = state.ring.partition_point(|event| event.revision() <= cursor);
-        let events: Vec<_> = state.ring.range(start..).take(limit).cloned().collect();
+        let mut taken = 0;
+        let fits = |event: &&Arc<Event>| {
+            let fits = taken == 0 || taken + event.object.bytes.len() <= bytes;
+            taken += event.object.bytes.len().max(1);
+            fits
+        };
+        let events: Vec<_> = state.ring.range(start..).take(limit).take_while(fits).cloned().collect();
         let complete = match events.last() {
             Some(last) if start + events.len() < state.ring.len() => last.revision(),
             _ => published.max(state.last).max(cursor),

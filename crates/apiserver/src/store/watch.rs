@@ -10,6 +10,8 @@ use super::shared::Shared;
 /// How many events one call of [`Watcher::next`] gives at most: enough to send many in one piece, few enough that a slow watcher
 /// holds little.
 const BATCH: usize = 256;
+/// And how many bytes: objects may be large, and every watcher may hold a batch of them. One event is given however large it is.
+const BATCH_BYTES: usize = 256 << 10;
 
 /// Follows a resource from a revision on. It has no queue: it holds one number, and reads what came after it. A watcher that is
 /// slower than the ring is long gets [`RevisionError::TooOld`] and must list again; nobody else notices.
@@ -50,7 +52,7 @@ impl Watcher {
     /// The next events if there are any.
     pub fn try_next(&mut self) -> Result<Option<Batch>, RevisionError> {
         let published = self.shared.revision();
-        let (events, revision) = self.resource.events_after(self.cursor, BATCH, published)?;
+        let (events, revision) = self.resource.events_after(self.cursor, BATCH, BATCH_BYTES, published)?;
         self.cursor = revision;
         Ok((!events.is_empty()).then_some(Batch { events, revision }))
     }
@@ -59,7 +61,7 @@ impl Watcher {
     /// on while other resources change.
     pub fn progress(&mut self) -> u64 {
         let published = self.shared.revision();
-        if let Ok((events, revision)) = self.resource.events_after(self.cursor, 1, published)
+        if let Ok((events, revision)) = self.resource.events_after(self.cursor, 1, 0, published)
             && events.is_empty()
         {
             self.cursor = revision;

@@ -19,7 +19,7 @@ use crate::kind::Kind;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::Query;
-use crate::request::options::FieldValidation;
+use crate::request::options::{FieldValidation, dry_run};
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::strategy::Propagation;
@@ -81,7 +81,10 @@ impl DeleteOptions {
     /// Reads the body, or the query where there is none.
     pub fn parse(call: &Call, body: &Bytes) -> Result<Self, Status> {
         let mut options = if body.is_empty() { Self::from_query(&call.query)? } else { Self::from_body(call, body)? };
-        options.dry_run = options.dry_run || call.query.all("dryRun").any(|word| word == "All");
+        match dry_run(&call.query) {
+            Ok(dry_run) => options.dry_run |= dry_run,
+            Err(error) => return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])),
+        }
         options.check()?;
         Ok(options)
     }
@@ -131,7 +134,10 @@ impl DeleteOptions {
                     fields.remove("kind");
                 }
                 let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
-                codec::typed(value, expected, &mut Vec::new())?
+                let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
+                codec::typed(value, expected, &mut Vec::new()).map_err(|status| {
+                    Status { message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(), ..status }
+                })?
             }
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -44,11 +44,13 @@ impl Call {
     /// The selectors of this request.
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
-        Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
-            Some(custom) if matches!(field, "metadata.name" | "metadata.namespace") || custom.is_selectable(field) => Ok(field.to_owned()),
+        let general = |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
+        let filter = Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
+            Some(custom) if general(field) || custom.is_selectable(field) => Ok(field.to_owned()),
             Some(_) => Err(format!("field label not supported: {field}")),
             None => strategy::field_label(self.served.kind(), field).map(str::to_owned),
-        })
+        })?;
+        Ok(filter.of_custom(self.served.custom.clone()))
     }
 
     /// The objects asked for.
@@ -117,13 +119,20 @@ impl Call {
 
     /// The 410 of a list that cannot be continued as it began, with a token to go on all the same.
     fn token_too_old(&self, request: &ListRequest<'_>) -> Status {
-        let _ = request;
-        Status::expired(
+        // A version that was never given asks for what is there now.
+        let start = request.start_after.map(|(namespace, name)| {
+            let within = request.namespace.is_some() || namespace.is_empty();
+            if within { name.to_owned() } else { format!("{namespace}/{name}") }
+        });
+        let mut status = Status::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list without the \
              continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with \
              the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the \
              first chunk was returned and now may show up in the list.",
-        )
+        );
+        let continue_token = encode_token(&start.unwrap_or_default(), -1);
+        status.details = Some(Box::new(Details { continue_token, ..Details::default() }));
+        status
     }
 
     fn list_metadata(&self, list: &List, options: &ListOptions) -> Value {
@@ -133,9 +142,7 @@ impl Call {
         {
             let within = !self.scope().is_empty() || !self.served.namespaced();
             let start = if within { last.name().to_owned() } else { last.path().to_owned() };
-            let token = Continue { v: "meta.k8s.io/v1".into(), rv: i64::try_from(list.revision).unwrap_or(i64::MAX), start: format!("{start}\0") };
-            let token = serde_json::to_vec(&token).unwrap_or_default();
-            metadata["continue"] = URL_SAFE_NO_PAD.encode(token).into();
+            metadata["continue"] = encode_token(&start, i64::try_from(list.revision).unwrap_or(i64::MAX)).into();
             let unfiltered = options.label_selector.is_empty() && options.field_selector.is_empty();
             if let Some(remaining) = list.remaining.filter(|_| unfiltered) {
                 metadata["remainingItemCount"] = remaining.into();
@@ -167,6 +174,11 @@ impl Call {
             }),
             Transform::None => {
                 let items = values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
+                let mut metadata = metadata;
+                // Lists of custom resources say even that they end here.
+                if self.served.custom.is_some() && metadata["continue"].is_null() {
+                    metadata["continue"] = "".into();
+                }
                 json!({
                     "kind": self.served.list_kind(), "apiVersion": self.served.api_version(), "metadata": metadata,
                     "items": items.collect::<Vec<_>>(),
@@ -213,6 +225,12 @@ pub(super) fn untyped(mut value: Value) -> Value {
     value
 }
 
+/// A token that goes on behind this name.
+fn encode_token(start: &str, rv: i64) -> String {
+    let token = Continue { v: "meta.k8s.io/v1".into(), rv, start: format!("{start}\0") };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+}
+
 fn decode_token(token: &str) -> Result<Continue, Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
@@ -256,6 +274,9 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
     let match_field = "resourceVersionMatch";
     let matching = options.version_match.as_str();
     if watch {
+        if !options.continue_token.is_empty() {
+            errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+        }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
                 if matching.is_empty() {

@@ -54,9 +54,10 @@ impl Verb {
     pub fn of(method: &Method, path: &ResourcePath, query: &Query) -> Option<Self> {
         let one = !path.name.is_empty();
         Some(match *method {
-            Method::GET | Method::HEAD if path.watch || (!one && query.flag("watch")) => Self::Watch,
-            Method::GET | Method::HEAD if one => Self::Get,
-            Method::GET | Method::HEAD => Self::List,
+            Method::GET if path.watch || (!one && query.flag("watch")) => Self::Watch,
+            Method::GET if one => Self::Get,
+            Method::GET => Self::List,
+            _ if path.watch => return None,
             Method::POST => Self::Create,
             Method::PUT if one => Self::Update,
             Method::PATCH if one => Self::Patch,
@@ -129,6 +130,9 @@ impl Call {
 
     /// Does it.
     pub async fn run(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
+        if let Some(custom) = &self.served.custom {
+            custom.convertible()?;
+        }
         if !self.path.subresource.is_empty() {
             return self.part(verb, body).await;
         }
@@ -153,7 +157,7 @@ impl Call {
     pub(crate) fn body_format(&self) -> Result<Format, Status> {
         let header = self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let media = header.split(';').next().unwrap_or_default().trim();
-        if media.is_empty() {
+        if header.is_empty() {
             return Ok(Format::Json);
         }
         Format::of(media).filter(|f| *f != Format::Protobuf || self.served.custom.is_none()).ok_or_else(|| {

@@ -130,10 +130,7 @@ impl Call {
         let absent = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none();
         if absent && subresource.is_empty() {
             let merged = self.merged(None, &config, &manager, &subresource, force)?;
-            let mut object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
-            if crate::value::name(&object).is_empty() {
-                object["metadata"]["name"] = self.path.name.clone().into();
-            }
+            let object = self.completed(merged.unwrap_or(config), &problems, options.field_validation)?;
             return Ok(self.insert(object, &options, true).await?.reply(201));
         }
         let validation = options.field_validation;

@@ -124,6 +124,7 @@ impl Call {
                 put(&mut new, &call.places().spec, replicas.into());
                 new["metadata"]["resourceVersion"] = wanted.into();
                 call.own(Some(old), &mut new, &manager, "scale");
+                untimed(&mut new, &manager);
                 Ok(Made::New(new))
             })
             .await?;
@@ -136,6 +137,17 @@ impl Call {
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
+}
+
+/// Who scales owns the replicas from no certain time: such entries stand first, as upstream leaves them.
+fn untimed(object: &mut Value, manager: &str) {
+    let Some(entries) = object["metadata"]["managedFields"].as_array_mut() else { return };
+    for entry in entries.iter_mut().filter(|e| e["subresource"] == "scale" && e["manager"] == manager) {
+        if let Some(fields) = entry.as_object_mut() {
+            fields.remove("time");
+        }
+    }
+    entries.sort_by_key(|entry| entry["time"].is_string());
 }
 
 /// A label selector in the short form.

@@ -19,21 +19,12 @@ impl Call {
         let decoded = codec::body(&body, self.body_format()?, Expected::from(&*served), options.field_validation)?;
         self.warnings.extend(decoded.warnings);
         let mut object = self.with_defaults(decoded.object)?;
-        if crate::value::name(&object).is_empty() {
-            if !self.path.name.is_empty() && object["metadata"]["generateName"].is_null() && served.custom.is_none() {
-                let url = &self.path.name;
-                return Err(Status::bad_request(format!(
-                    "the name of the object ({url} based on URL) was undeterminable: name must be provided"
-                )));
-            }
-            object["metadata"]["name"] = self.path.name.clone().into();
-        }
         self.check_place(&mut object)?;
         let exists = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_some();
         if !exists {
             return self.update_absent(object, &options).await;
         }
-        let unversioned = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty();
+        let unversioned = matches!(object["metadata"]["resourceVersion"].as_str(), None | Some("" | "0"));
         if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
             let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
             return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));

@@ -16,6 +16,7 @@ use crate::field::FieldError;
 use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
+use crate::request::options::parse_version;
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::value::{name, namespace};
@@ -117,8 +118,12 @@ impl Call {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(Status::forbidden(self.served.name(), name(&object), why));
         }
-        if let Some(version) = object["metadata"]["resourceVersion"].as_str().filter(|v| !v.is_empty()) {
-            let _ = version;
+        // What is no version at all counts as none, as upstream has it.
+        let version = object["metadata"]["resourceVersion"].as_str().and_then(|text| parse_version(text).ok());
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        if version.is_some_and(|version| version > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         let generated = name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
@@ -224,9 +229,11 @@ impl Call {
         let scope = self.scope().to_owned();
         let found = namespace(object).to_owned();
         if !self.served.namespaced() {
-            if !found.is_empty() && self.served.custom.is_none() {
-                // A namespace on an object that has none is an error of validation, which comes later.
-                return Ok(());
+            // A namespace on an object that can have none is forgotten.
+            if !found.is_empty()
+                && let Some(metadata) = object["metadata"].as_object_mut()
+            {
+                metadata.remove("namespace");
             }
         } else if found.is_empty() {
             object["metadata"]["namespace"] = scope.into();
@@ -234,6 +241,11 @@ impl Call {
             return Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"));
         }
         let (path, found) = (self.path.name.as_str(), name(object));
+        if !path.is_empty() && found.is_empty() {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({path} based on URL) was undeterminable: name must be provided"
+            )));
+        }
         if !path.is_empty() && !found.is_empty() && path != found {
             return Err(Status::bad_request(format!(
                 "the name of the object ({found}) does not match the name on the URL ({path})"
@@ -257,8 +269,9 @@ impl Call {
                 Made::New(new) => new,
             };
             let asked = new["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            let asked = if asked.is_empty() { 0 } else { parse_version(&asked).map_err(|why| Status::new(500, "", why))? };
             // What is there when the request read it counts as named: only what a request does not know is retried.
-            let named = !asked.is_empty() && asked != object.revision.to_string();
+            let named = asked > 0 && asked != object.revision;
             if named {
                 return Err(self.changed());
             }
@@ -317,7 +330,7 @@ impl Call {
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
-                crate::allocate::on_update(&self.core, kind, &mut new)?;
+                crate::allocate::on_update(&self.core, kind, &mut new, old)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
                 self.warn(warnings);

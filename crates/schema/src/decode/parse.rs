@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::scan;
+
 /// Text that is no JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError(String);
@@ -19,42 +21,25 @@ impl std::error::Error for ParseError {}
 
 /// Reads one JSON document. The second part names the fields that stand twice (`duplicate field "spec.x"`).
 pub fn parse(text: &[u8]) -> Result<(Value, Vec<String>), ParseError> {
+    match attempt(text) {
+        Ok(read) => Ok(read),
+        Err(error) => match scan::complaint(text) {
+            Some(complaint) => Err(ParseError(complaint)),
+            // Go takes it. Where it replaces something on the way, so is it replaced here.
+            None => match scan::mended(text) {
+                Some(mended) => attempt(&mended).map_err(|error| ParseError(error.to_string())),
+                None => Err(ParseError(error.to_string())),
+            },
+        },
+    }
+}
+
+fn attempt(text: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Node { path: &Place::Root, duplicates: &mut duplicates }
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value))
-        .map_err(|error| ParseError(in_go_words(text, &error)))?;
+    let value = Node { path: &Place::Root, duplicates: &mut duplicates }.deserialize(&mut reader)?;
+    reader.end()?;
     Ok((value, duplicates))
-}
-
-/// The sentences of Go's decoder for the common cases; serde's own for the rest.
-fn in_go_words(text: &[u8], error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".into();
-    }
-    let at = offset(text, error.line(), error.column());
-    match at.and_then(|at| text.get(at)) {
-        Some(byte) if error.is_syntax() => match text.iter().position(|b| !b.is_ascii_whitespace()) {
-            Some(first) if Some(first) == at => {
-                format!("invalid character {} looking for beginning of value", quoted(*byte))
-            }
-            _ => format!("invalid character {} in JSON at byte {}", quoted(*byte), at.unwrap_or_default()),
-        },
-        _ => error.to_string(),
-    }
-}
-
-fn quoted(byte: u8) -> String {
-    if byte == b'\'' { "'\\''".into() } else { format!("'{}'", char::from(byte).escape_default()) }
-}
-
-fn offset(text: &[u8], line: usize, column: usize) -> Option<usize> {
-    let start = match line {
-        0 | 1 => 0,
-        n => text.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(n - 2).map(|(i, _)| i + 1)?,
-    };
-    Some(start + column.saturating_sub(1))
 }
 
 enum Place<'a> {

@@ -1,6 +1,5 @@
 //! Custom resources: their definition's schema in the form in which it is published.
 
-use plimsoll_schema::{ListKind, Schema, Type};
 use serde_json::{Map, Value, json};
 
 use super::components::{meta, reference};
@@ -31,7 +30,7 @@ pub(super) fn add(served: &Served, schemas: &mut Map<String, Value>) -> (String,
 
 /// The schema of the definition.
 fn given(served: &Served) -> Value {
-    plain(served.schema())
+    served.custom.as_ref().map(|custom| custom.definition_schema().clone()).unwrap_or_default()
 }
 
 /// What every object and list has beside its own fields.
@@ -98,47 +97,6 @@ fn number_or_text(schema: &mut Value) {
     let mut all = vec![json!({"anyOf": either})];
     all.extend(schema.get("allOf").and_then(Value::as_array).cloned().unwrap_or_default());
     schema["allOf"] = all.into();
-}
-
-/// The schema that follows from a type, where the definition's own is not at hand.
-fn plain(schema: Schema<'_>) -> Value {
-    if let Some(ty) = schema.as_struct() {
-        let mut value = json!({"type": "object"});
-        for field in &ty.fields {
-            let mut property = plain(Schema::new(schema.table, &field.ty));
-            if matches!(field.ty, Type::List(_)) && field.list != ListKind::Atomic {
-                property["x-kubernetes-list-type"] = if field.list == ListKind::Map { "map" } else { "set" }.into();
-            }
-            if !field.list_keys.is_empty() {
-                property["x-kubernetes-list-map-keys"] = json!(field.list_keys);
-            }
-            if let Some(default) = &field.default {
-                property["default"] = default.clone();
-            }
-            value["properties"][&*field.name] = property;
-        }
-        let required: Vec<&str> = ty.fields.iter().filter(|f| f.required).map(|f| &*f.name).collect();
-        if !required.is_empty() {
-            value["required"] = json!(required);
-        }
-        if ty.preserve_unknown {
-            value["x-kubernetes-preserve-unknown-fields"] = true.into();
-        }
-        return value;
-    }
-    let element = || schema.element().map(plain).unwrap_or_default();
-    match schema.ty {
-        Type::Bool => json!({"type": "boolean"}),
-        Type::Int32 => json!({"type": "integer", "format": "int32"}),
-        Type::Int64 => json!({"type": "integer", "format": "int64"}),
-        Type::Double => json!({"type": "number"}),
-        Type::IntOrString => json!({"x-kubernetes-int-or-string": true}),
-        Type::List(_) | Type::Wrapped(_) => json!({"type": "array", "items": element()}),
-        Type::Map(_) => json!({"type": "object", "additionalProperties": element()}),
-        Type::Raw | Type::Fields => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        Type::Json => json!({"x-kubernetes-preserve-unknown-fields": true}),
-        _ => json!({"type": "string"}),
-    }
 }
 
 #[cfg(test)]

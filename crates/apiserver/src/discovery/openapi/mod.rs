@@ -1,18 +1,21 @@
 //! OpenAPI v3 documents, made from the table and from the definitions of custom resources.
 //!
-//! Without descriptions: those are upstream's texts. Version 2 is not served: kubectl asks for it only where version 3 is missing.
+//! Without descriptions: those are upstream's texts. Version 2 is made from version 3 when it is first asked for: kubectl does so for
+//! kinds that version 3 does not have.
 
 mod components;
 mod custom;
 mod document;
 mod facts;
+mod gnostic;
 mod operation;
 mod paths;
+mod second;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
@@ -30,13 +33,25 @@ use crate::reply;
 use crate::request::Query;
 
 const ROOT: &str = "/openapi/v3";
+const SECOND: &str = "/openapi/v2";
 const JSON: &str = "application/json";
+/// Clients write the first, for which servers have always answered with the second.
+const PROTOBUF: [&str; 2] =
+    ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"];
 
 /// All documents of a registry, by their place under `/openapi/v3/`, and the index of them.
 #[derive(Debug)]
 pub struct Documents {
     index: Bytes,
     all: BTreeMap<String, Arc<Document>>,
+    second: OnceLock<Second>,
+}
+
+/// Version 2, in both forms.
+#[derive(Debug)]
+struct Second {
+    json: Arc<Document>,
+    protobuf: Bytes,
 }
 
 /// A document as it is sent.
@@ -88,7 +103,16 @@ impl Documents {
             .map(|(place, document)| (place.clone(), json!({"serverRelativeURL": address(place, &document.hash)})))
             .collect();
         let index = serde_json::to_vec(&json!({"paths": paths})).unwrap_or_default().into();
-        Self { index, all }
+        Self { index, all, second: OnceLock::new() }
+    }
+
+    fn second(&self) -> &Second {
+        self.second.get_or_init(|| {
+            let third: Vec<Value> =
+                self.all.values().filter_map(|document| serde_json::from_slice(&document.bytes).ok()).collect();
+            let value = second::document(&third);
+            Second { json: Document::new(&value), protobuf: gnostic::document(&value).into() }
+        })
     }
 }
 
@@ -104,6 +128,9 @@ pub(super) fn answer(core: &Core, registry: &Registry, parts: &Parts) -> Option<
         // Upstream's aggregator leaves the type to be guessed; so it is this one.
         return Some(reply::response(200, "text/plain; charset=utf-8", Body::full(documents.index.clone())));
     }
+    if path == SECOND {
+        return Some(answer_second(documents.second(), parts));
+    }
     let place = path.strip_prefix(ROOT)?.strip_prefix('/')?;
     let Some(document) = documents.all.get(place) else {
         return Some(bare(StatusCode::NOT_FOUND));
@@ -116,6 +143,29 @@ pub(super) fn answer(core: &Core, registry: &Registry, parts: &Parts) -> Option<
     let asked = Query::parse(parts.uri.query());
     let asked = asked.get("hash").filter(|hash| !hash.is_empty());
     Some(sent(document, place, asked, parts, core.clock.now()))
+}
+
+/// Version 2 in the first form that the client names.
+fn answer_second(second: &Second, parts: &Parts) -> Response<Body> {
+    let accept = parts.headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let mut clauses = accept.split(',').map(|clause| clause.split(';').next().unwrap_or_default().trim());
+    let form = clauses.find_map(|ty| match ty {
+        ty if PROTOBUF.contains(&ty) => Some(PROTOBUF[1]),
+        "" | JSON | "application/*" | "*/*" => Some(JSON),
+        _ => None,
+    });
+    let tag = format!("\"{}\"", second.json.hash);
+    let mut response = match form {
+        None => bare(StatusCode::NOT_ACCEPTABLE),
+        Some(form) if knows(&parts.headers, &tag) => reply::response(304, form, Body::empty()),
+        Some(JSON) => reply::response(200, JSON, Body::full(second.json.bytes.clone())),
+        Some(form) => reply::response(200, form, Body::full(second.protobuf.clone())),
+    };
+    insert(&mut response, VARY, "Accept");
+    if form.is_some() {
+        insert(&mut response, ETAG, &tag);
+    }
+    response
 }
 
 fn sent(document: &Document, place: &str, asked: Option<&str>, parts: &Parts, now: Timestamp) -> Response<Body> {
