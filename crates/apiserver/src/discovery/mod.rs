@@ -118,6 +118,13 @@ fn storage_hash(registry: &Registry, group: &GroupVersion, resource: &Resource) 
     let served = registry.find(&group.group, &group.version, &resource.resource);
     let stored = served.and_then(|served| served.stored_as.as_ref());
     let (name, version) = stored.map_or((&group.group, &group.version), |stored| (&stored.group, &stored.version));
+    // Upstream still stores these in the version before, so that an older server can read them.
+    let version = match (group.group.as_str(), resource.resource.as_str()) {
+        ("apiextensions.k8s.io", "customresourcedefinitions") => "v1beta1",
+        ("certificates.k8s.io", "clustertrustbundles" | "podcertificaterequests") => "v1beta1",
+        ("resource.k8s.io", "devicetaintrules") => "v1beta2",
+        _ => version,
+    };
     let digest = sha2::Sha256::digest(format!("{name}/{version}/{}", resource.response_kind.kind));
     base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
@@ -147,7 +154,12 @@ fn resources(registry: &Registry, group: &GroupVersion) -> Value {
         }
     }
     list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list})
+    let mut document = json!({"kind": "APIResourceList", "groupVersion": name, "resources": list});
+    // The core group's list is older than lists that say their version.
+    if !group.group.is_empty() {
+        document["apiVersion"] = "v1".into();
+    }
+    document
 }
 
 fn legacy(resource: &Resource) -> Value {
