@@ -214,11 +214,9 @@ fn excerpt(bytes: &[u8]) -> String {
 /// parser's, in upstream's frame.
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
-    };
-    serde_saphyr::from_str_with_options(first_document(text), options).map_err(|error: serde_saphyr::Error| {
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
+    let read = serde_saphyr::from_str_multiple_with_options(text, options);
+    let mut documents: Vec<Value> = read.map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         let said = first.strip_prefix("error: ").unwrap_or(first);
@@ -226,23 +224,8 @@ pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
             Some((line, why)) => format!("yaml: line {line}: {why}"),
             None => format!("yaml: {said}"),
         }
-    })
-}
-
-/// Only the first document of a body counts, as upstream reads it.
-fn first_document(text: &str) -> &str {
-    let mut at = 0;
-    let mut begun = false;
-    for line in text.split_inclusive('\n') {
-        let content = line.trim_end();
-        let mark = content == "---" || content.starts_with("--- ");
-        if (mark && begun) || content == "..." {
-            return &text[..at];
-        }
-        begun = begun || mark || !(content.is_empty() || content.starts_with(['#', '%']));
-        at += line.len();
-    }
-    text
+    })?;
+    Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -50,7 +50,7 @@ pub fn answer(core: &Core, target: &Target, parts: &Parts, query: &Query) -> Res
         Target::Resources { group, version } => {
             let found = registry.groups().iter().find(|g| &g.group == group && &g.version == version);
             match found {
-                Some(found) => resources(found),
+                Some(found) => resources(&registry, found),
                 None => return Ok(not_found()),
             }
         }
@@ -111,11 +111,34 @@ fn group(registry: &Registry, name: &str) -> Value {
     json!({"name": name, "versions": list, "preferredVersion": preferred})
 }
 
-fn resources(group: &GroupVersion) -> Value {
+/// Tells clients which version is stored without naming it, in upstream's way: resources with one hash share their objects.
+fn storage_hash(registry: &Registry, group: &GroupVersion, resource: &Resource) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let served = registry.find(&group.group, &group.version, &resource.resource);
+    let stored = served.and_then(|served| served.stored_as.as_ref());
+    let (name, version) = stored.map_or((&group.group, &group.version), |stored| (&stored.group, &stored.version));
+    // Upstream still stores these in the version before, so that an older server can read them.
+    let version = match (group.group.as_str(), resource.resource.as_str()) {
+        ("apiextensions.k8s.io", "customresourcedefinitions") => "v1beta1",
+        ("certificates.k8s.io", "clustertrustbundles" | "podcertificaterequests") => "v1beta1",
+        ("resource.k8s.io", "devicetaintrules") => "v1beta2",
+        _ => version,
+    };
+    let digest = sha2::Sha256::digest(format!("{name}/{version}/{}", resource.response_kind.kind));
+    base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
+}
+
+fn resources(registry: &Registry, group: &GroupVersion) -> Value {
     let name = if group.group.is_empty() { group.version.clone() } else { format!("{}/{}", group.group, group.version) };
     let mut list = Vec::new();
     for resource in &group.resources {
-        list.push(legacy(resource));
+        let mut entry = legacy(resource);
+        // What can be watched is stored.
+        if resource.verbs.iter().any(|verb| verb == "watch") {
+            entry["storageVersionHash"] = storage_hash(registry, group, resource).into();
+        }
+        list.push(entry);
         for sub in &resource.subresources {
             let mut entry = json!({
                 "name": format!("{}/{}", resource.resource, sub.subresource), "singularName": "",
@@ -131,7 +154,12 @@ fn resources(group: &GroupVersion) -> Value {
         }
     }
     list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list})
+    let mut document = json!({"kind": "APIResourceList", "groupVersion": name, "resources": list});
+    // The core group's list is older than lists that say their version.
+    if !group.group.is_empty() {
+        document["apiVersion"] = "v1".into();
+    }
+    document
 }
 
 fn legacy(resource: &Resource) -> Value {

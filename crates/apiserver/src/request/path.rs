@@ -46,10 +46,6 @@ pub struct ResourcePath {
 impl Target {
     /// Reads a path. Percent escapes are resolved before it is taken apart, as upstream does it: an escaped slash parts segments too.
     pub fn parse(path: &str) -> Target {
-        // An empty segment is no path of the API.
-        if path.contains("//") {
-            return Self::Other;
-        }
         let decoded = unescape(path);
         let path = decoded.strip_prefix('/').unwrap_or(&decoded).trim_end_matches('/');
         let segments: Vec<&str> = path.split('/').filter(|_| !path.is_empty()).collect();
