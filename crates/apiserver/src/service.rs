@@ -140,7 +140,7 @@ where
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
         return Err(Status::no_such_path());
     }
-    if let Some(why) = unfit_name(&path.name) {
+    if let Some(why) = unfit_name(&path.name).filter(|_| path.subresource.is_empty()) {
         return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
     }
     let offer = Offer { transforms: path.subresource.is_empty(), protobuf: served.custom.is_none() };

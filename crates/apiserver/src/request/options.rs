@@ -162,7 +162,7 @@ impl WriteOptions {
             other => errors.push(crate::field::FieldError::not_supported(
                 "fieldValidation",
                 &other.into(),
-                &["", "Ignore", "Warn", "Strict"],
+                &["", "Ignore", "Strict", "Warn"],
             )),
         }
         if options.field_manager.len() > 128 {

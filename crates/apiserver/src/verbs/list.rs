@@ -24,7 +24,8 @@ use crate::verbs::Call;
 const PIECE: usize = 256 << 10;
 
 /// What a `continue` parameter holds. The form is upstream's.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Continue {
     v: String,
     rv: i64,
@@ -210,23 +211,45 @@ pub(super) fn untyped(mut value: Value) -> Value {
 }
 
 fn decode_token(token: &str) -> Result<Continue, Status> {
-    let invalid = |why: &str| Status::bad_request(format!("continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
-    let mut token: Continue = serde_json::from_slice(&bytes).map_err(|e| invalid(&e.to_string()))?;
+    let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
+        let at = match error {
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+            _ => token.len(),
+        };
+        invalid(&format!("illegal base64 data at input byte {at}"))
+    })?;
+    let (value, _) = plimsoll_schema::decode::parse(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    let mut token: Continue = match value {
+        Value::Null => Continue::default(),
+        Value::Object(_) => serde_json::from_value(value).map_err(|error| invalid(&error.to_string()))?,
+        other => {
+            let what = crate::patch::json_kind(&other);
+            return Err(invalid(&format!("json: cannot unmarshal {what} into Go value of type storage.continueToken")));
+        }
+    };
     if token.v != "meta.k8s.io/v1" {
-        return Err(invalid(&format!("server does not recognize this encoded version \"{}\"", token.v)));
+        return Err(invalid(&format!("server does not recognize this encoded version {}", token.v)));
     }
-    if token.start.is_empty() || token.start.starts_with('/') || token.start.split('/').any(|part| part == "..") {
-        return Err(invalid(&format!("continue key is not valid: {}", token.start)));
+    if token.rv == 0 {
+        return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+    }
+    if token.start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    // A key must not lead out of its resource.
+    let start = token.start.trim_start_matches('/');
+    if start.is_empty() || start.split('/').any(|part| matches!(part, "." | ".." | "")) {
+        return Err(invalid(&token.start));
     }
     // The key of the last object and a zero byte: the next key there can be.
-    token.start.truncate(token.start.trim_end_matches('\0').len());
+    token.start = start.trim_end_matches('\0').to_owned();
     Ok(token)
 }
 
 /// 504: a version that does not exist yet.
 pub(super) fn too_large(asked: u64, current: u64) -> Status {
-    let mut status = Status::new(504, "Timeout", format!("Too large resource version: {asked}, current: {current}"));
+    let mut status = Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
     status.details = Some(Box::new(Details {
         retry_after_seconds: 1,
         causes: vec![Cause { reason: "ResourceVersionTooLarge".into(), message: "Too large resource version".into(), field: String::new() }],

@@ -35,21 +35,19 @@ impl Call {
             "application/strategic-merge-patch+json" if !custom => Ok(Way::Strategic),
             "application/apply-patch+yaml" => Ok(Way::ApplyYaml),
             "application/apply-patch+json" => Ok(Way::ApplyJson),
-            _ => {
-                let mut known = vec!["application/json-patch+json", "application/merge-patch+json"];
-                if !custom {
-                    known.push("application/strategic-merge-patch+json");
-                }
-                known.extend(["application/apply-patch+yaml", "application/apply-patch+cbor"]);
-                if custom {
-                    known.pop();
-                }
+            _ if custom => {
+                let known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
                 Err(Status::new(
                     415,
                     "UnsupportedMediaType",
-                    format!("the body of the request was in an unknown format - accepted media types include: {}", known.join(", ")),
+                    format!("the body of the request was in an unknown format - accepted media types include: {known}"),
                 ))
             }
+            // Here upstream's router answers, before any code of the API.
+            _ => Err(Status {
+                details: Some(Box::default()),
+                ..Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            }),
         }
     }
 
@@ -124,8 +122,14 @@ impl Call {
                 problems.extend(duplicates);
                 value
             }
-            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?,
+            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error encoding patch: {e}")))?,
         };
+        if !config.is_object() && !config.is_null() {
+            let what = patch::json_kind(&config);
+            return Err(Status::bad_request(format!(
+                "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            )));
+        }
         let manager = options.field_manager.clone();
         let subresource = self.path.subresource.clone();
         let force = options.force.unwrap_or(false);

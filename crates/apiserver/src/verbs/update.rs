@@ -38,6 +38,7 @@ impl Call {
         let written = self
             .change(&options, move |call, old| {
                 let mut new: Value = object.clone();
+                call.same_object(&new, old)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
                 Ok(Made::New(new))
             })
@@ -46,6 +47,29 @@ impl Call {
             Some(outcome) => Ok(outcome.reply(200)),
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
+    }
+
+    /// A whole object names the one it replaces by its uid; a patch that changes a uid is refused as any change of what is immutable.
+    fn same_object(&self, new: &Value, old: &Value) -> Result<(), Status> {
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let (wanted, found) = (uid(new), uid(old));
+        if wanted.is_empty() || wanted == found {
+            return Ok(());
+        }
+        let folder = match (self.served.custom.is_some(), self.served.resource.resource.as_str()) {
+            (true, resource) => format!("{}/{resource}", self.served.group),
+            (false, "nodes") => "minions".into(),
+            (false, resource @ ("services" | "endpoints")) => format!("services/{}", if resource == "services" { "specs" } else { resource }),
+            (false, "ingresses") => "ingress".into(),
+            (false, resource) => resource.to_owned(),
+        };
+        let place = if self.served.namespaced() { format!("{folder}/{}", self.scope()) } else { folder };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{place}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: {wanted}, UID in object meta: {found}",
+            self.path.name
+        );
+        Err(Status::conflict(self.served.name(), &self.path.name, &why))
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {

@@ -314,11 +314,6 @@ impl Call {
         let kind = served.kind();
         let subresource = self.path.subresource.clone();
         self.check_place(&mut new)?;
-        let (wanted, found) = (text(&new, "uid"), text(old, "uid"));
-        if !wanted.is_empty() && wanted != found {
-            let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-            return Err(Status::conflict(self.served.name(), &self.path.name, &why));
-        }
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
         admission::mutate(&request, &mut new, &*self.core)?;
         keep_metadata(&mut new, old);
@@ -349,10 +344,6 @@ impl Call {
         crate::guard::on_write(self, &new, Some(old))?;
         Ok(new)
     }
-}
-
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
 }
 
 /// What a client cannot change in the metadata, whatever it sends.
