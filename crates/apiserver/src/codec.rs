@@ -64,7 +64,7 @@ pub fn body(
             (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
         }
     };
-    if format == Format::Json {
+    if format != Format::Protobuf {
         heading(&value).map_err(|why| {
             unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
         })?;
@@ -215,17 +215,21 @@ fn excerpt(bytes: &[u8]) -> String {
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
     let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
-    let read = serde_saphyr::from_str_multiple_with_options(text, options);
-    let mut documents: Vec<Value> = read.map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let said = first.strip_prefix("error: ").unwrap_or(first);
-        match said.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
-            Some((line, why)) => format!("yaml: line {line}: {why}"),
-            None => format!("yaml: {said}"),
-        }
-    })?;
+    let mut documents: Vec<Value> =
+        serde_saphyr::from_str_multiple_with_options(text, options).map_err(|error| yaml_complaint(&error.to_string()))?;
     Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
+}
+
+/// What is wrong with a YAML document, on one line, in upstream's words where there are any for it.
+fn yaml_complaint(error: &str) -> String {
+    let line = error.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let known = [
+        ("budget breached", "document contains excessive aliasing"),
+        ("recursion limit", "exceeded max depth of 10000"),
+    ];
+    let words = known.iter().find(|(mark, _)| line.contains(mark)).map_or(line, |(_, words)| words);
+    format!("yaml: {words}")
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

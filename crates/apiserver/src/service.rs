@@ -152,7 +152,7 @@ where
             return if custom { nothing() } else { Err(Status::method_not_allowed()) };
         }
     }
-    if let Some(why) = unfit_name(&path.name) {
+    if let Some(why) = unfit_name(&path.name).filter(|_| path.subresource.is_empty()) {
         return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
     }
     if served.custom.is_none() {

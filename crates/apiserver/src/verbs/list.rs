@@ -24,7 +24,8 @@ use crate::verbs::Call;
 const PIECE: usize = 256 << 10;
 
 /// What a `continue` parameter holds. The form is upstream's.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Continue {
     v: String,
     rv: i64,
@@ -233,27 +234,38 @@ fn encode_token(start: &str, rv: i64) -> String {
 
 fn decode_token(token: &str) -> Result<Continue, Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
-    let mut token: Continue = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
-        // As Go says it: one byte, taken for a character.
-        Some(byte) if !matches!(byte, b'{' | b' ' | b'\t' | b'\r' | b'\n') => {
-            let shown = match byte {
-                0x80..=0xa0 | 0xad => format!("\\u{byte:04x}"),
-                byte => crate::field::go_quoted(&char::from(*byte).to_string()).trim_matches('"').to_owned(),
-            };
-            invalid(&format!("invalid character '{shown}' looking for beginning of value"))
-        }
-        Some(_) => invalid(&error.to_string()),
-        None => invalid("unexpected end of JSON input"),
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
+        let at = match error {
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+            _ => token.len(),
+        };
+        invalid(&format!("illegal base64 data at input byte {at}"))
     })?;
+    let (value, _) = plimsoll_schema::decode::parse(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    let mut token: Continue = match value {
+        Value::Null => Continue::default(),
+        Value::Object(_) => serde_json::from_value(value).map_err(|error| invalid(&error.to_string()))?,
+        other => {
+            let what = crate::patch::json_kind(&other);
+            return Err(invalid(&format!("json: cannot unmarshal {what} into Go value of type storage.continueToken")));
+        }
+    };
     if token.v != "meta.k8s.io/v1" {
-        return Err(invalid(&format!("server does not recognize this encoded version \"{}\"", token.v)));
+        return Err(invalid(&format!("server does not recognize this encoded version {}", token.v)));
     }
-    if token.start.is_empty() || token.start.starts_with('/') || token.start.split('/').any(|part| part == "..") {
-        return Err(invalid(&format!("continue key is not valid: {}", token.start)));
+    if token.rv == 0 {
+        return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+    }
+    if token.start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    // A key must not lead out of its resource.
+    let start = token.start.trim_start_matches('/');
+    if start.is_empty() || start.split('/').any(|part| matches!(part, "." | ".." | "")) {
+        return Err(invalid(&token.start));
     }
     // The key of the last object and a zero byte: the next key there can be.
-    token.start.truncate(token.start.trim_end_matches('\0').len());
+    token.start = start.trim_end_matches('\0').to_owned();
     Ok(token)
 }
 

@@ -124,6 +124,12 @@ impl Call {
             }
             _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error encoding patch: {e}")))?,
         };
+        if !config.is_object() && !config.is_null() {
+            let what = patch::json_kind(&config);
+            return Err(Status::bad_request(format!(
+                "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            )));
+        }
         let manager = options.field_manager.clone();
         let subresource = self.path.subresource.clone();
         let force = options.force.unwrap_or(false);
