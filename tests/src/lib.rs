@@ -11,5 +11,6 @@ pub mod normal;
 pub mod play;
 pub mod process;
 pub mod scenario;
+pub mod session;
 pub mod suite;
 pub mod upstream;

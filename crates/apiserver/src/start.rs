@@ -250,7 +250,12 @@ async fn ensure(core: &Arc<Core>, served: &Served, mut object: Value) -> Result<
         let reset = apply::reset(served.kind(), "");
         let target = apply::Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &apply::OneVersion };
         let manager = apply::Manager { name: bootstrap::field_manager(served.kind()), subresource: "" };
+        // Upstream's controller sends a name and labels; what the server fills in has no manager.
+        let filled = object.as_object_mut().filter(|_| served.kind == "Namespace").and_then(|fields| fields.remove("spec"));
         apply::update(&target, None, &mut object, &manager, core.clock.now());
+        if let Some(spec) = filled {
+            object["spec"] = spec;
+        }
     }
     // Nobody else writes yet, so there is nothing to conflict with.
     core.put(served, object, expect).await.map(|_| ())

@@ -4,6 +4,7 @@ mod openapi;
 
 pub use openapi::Documents;
 
+use base64::Engine as _;
 use http::Response;
 use http::header::{ACCEPT, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::request::Parts;
@@ -69,7 +70,8 @@ fn other(core: &Core, registry: &Registry, parts: &Parts) -> Result<Response<Bod
         return Ok(openapi::answer(core, registry, parts).unwrap_or_else(not_found));
     }
     if path == "/" {
-        let mut paths: Vec<String> = ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version", "/api", "/apis"].map(String::from).to_vec();
+        let mut paths: Vec<String> = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version", "/api", "/apis", "/apis/"].map(String::from).to_vec();
+        paths.extend(group_names(registry).into_iter().map(|name| format!("/apis/{name}")));
         for group in registry.groups() {
             paths.push(match group.group.as_str() {
                 "" => format!("/api/{}", group.version),
@@ -111,30 +113,11 @@ fn group(registry: &Registry, name: &str) -> Value {
     json!({"name": name, "versions": list, "preferredVersion": preferred})
 }
 
-/// Tells clients which version is stored without naming it, in upstream's way: resources with one hash share their objects.
-fn storage_hash(registry: &Registry, group: &GroupVersion, resource: &Resource) -> String {
-    use base64::Engine as _;
-    use sha2::Digest as _;
-    let served = registry.find(&group.group, &group.version, &resource.resource);
-    let stored = served.and_then(|served| served.stored_as.as_ref());
-    let (name, version) = stored.map_or((&group.group, &group.version), |stored| (&stored.group, &stored.version));
-    // Upstream still stores these in the version before, so that an older server can read them.
-    let version = match (group.group.as_str(), resource.resource.as_str()) {
-        ("apiextensions.k8s.io", "customresourcedefinitions") => "v1beta1",
-        ("certificates.k8s.io", "clustertrustbundles" | "podcertificaterequests") => "v1beta1",
-        ("resource.k8s.io", "devicetaintrules") => "v1beta2",
-        _ => version,
-    };
-    let digest = sha2::Sha256::digest(format!("{name}/{version}/{}", resource.response_kind.kind));
-    base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
-}
-
 fn resources(registry: &Registry, group: &GroupVersion) -> Value {
     let name = if group.group.is_empty() { group.version.clone() } else { format!("{}/{}", group.group, group.version) };
     let mut list = Vec::new();
     for resource in &group.resources {
         let mut entry = legacy(resource);
-        // What can be watched is stored.
         if resource.verbs.iter().any(|verb| verb == "watch") {
             entry["storageVersionHash"] = storage_hash(registry, group, resource).into();
         }
@@ -154,12 +137,31 @@ fn resources(registry: &Registry, group: &GroupVersion) -> Value {
         }
     }
     list.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-    let mut document = json!({"kind": "APIResourceList", "groupVersion": name, "resources": list});
-    // The core group's list is older than lists that say their version.
-    if !group.group.is_empty() {
-        document["apiVersion"] = "v1".into();
+    let mut document = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list});
+    // The oldest document is older than this field.
+    if group.group.is_empty()
+        && let Some(fields) = document.as_object_mut()
+    {
+        fields.remove("apiVersion");
     }
     document
+}
+
+/// Tells clients when the stored version changes; upstream makes it of the version's name alone.
+fn storage_hash(registry: &Registry, group: &GroupVersion, resource: &Resource) -> String {
+    let served = registry.find(&group.group, &group.version, &resource.resource);
+    let stored = served.and_then(|s| s.stored_as.as_ref()).map(|s| (s.group.as_str(), s.version.as_str()));
+    let (of, version) = stored.unwrap_or((&group.group, &group.version));
+    let version = match (of, resource.response_kind.kind.as_str()) {
+        // Upstream stores these in the versions from which it may still be rolled back.
+        ("certificates.k8s.io", "PodCertificateRequest" | "ClusterTrustBundle") => "v1beta1",
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => "v1beta1",
+        ("storagemigration.k8s.io", "StorageVersionMigration") => "v1beta1",
+        ("resource.k8s.io", "DeviceTaintRule") => "v1beta2",
+        _ => version,
+    };
+    let digest = Sha256::digest(format!("{of}/{version}/{}", resource.response_kind.kind));
+    base64::engine::general_purpose::STANDARD.encode(&digest[..8])
 }
 
 fn legacy(resource: &Resource) -> Value {

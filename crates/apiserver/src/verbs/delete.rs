@@ -242,7 +242,17 @@ impl Call {
             if options.dry_run {
                 return Ok(if gone { Deleted::Gone(object) } else { Deleted::Waiting(object) });
             }
-            let expect = Expect::Revision(object.revision);
+            let mut expect = Expect::Revision(object.revision);
+            // A pod that goes at once is marked first all the same: watchers see both.
+            if gone && graceful(&served) && new != old {
+                match self.core.put(&served, new.clone(), expect).await? {
+                    Ok(written) => expect = Expect::Revision(written.revision),
+                    Err(now) => {
+                        current = now;
+                        continue;
+                    }
+                }
+            }
             // What goes at once is shown as it was: without the mark that only the waiting carry.
             let outcome = if gone {
                 let last = if old["metadata"]["deletionTimestamp"].is_string() || graceful(&served) { new } else { old };

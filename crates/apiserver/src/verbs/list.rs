@@ -232,15 +232,16 @@ fn encode_token(start: &str, rv: i64) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
+/// As Go says it: where the first character stands that is none of the alphabet, or the one that is left over.
+fn not_base64(token: &str) -> String {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let at = token.bytes().position(|byte| !known(byte)).unwrap_or(token.len().saturating_sub(1));
+    format!("illegal base64 data at input byte {at}")
+}
+
 fn decode_token(token: &str) -> Result<Continue, Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            _ => token.len(),
-        };
-        invalid(&format!("illegal base64 data at input byte {at}"))
-    })?;
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid(&not_base64(token)))?;
     let (value, _) = plimsoll_schema::decode::parse(&bytes).map_err(|error| invalid(&error.to_string()))?;
     let mut token: Continue = match value {
         Value::Null => Continue::default(),

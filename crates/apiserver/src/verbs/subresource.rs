@@ -75,11 +75,11 @@ impl Call {
         let options = WriteOptions::parse(&self.query, "CreateOptions")?;
         let binding = self.part_body(&body, &options)?;
         let name = self.path.name.clone();
-        self.bind(&name, &binding, &options).await
+        self.bind(&name, &binding, "binding", &options).await
     }
 
-    /// Gives a pod its node.
-    async fn bind(&mut self, pod: &str, binding: &Value, options: &WriteOptions) -> Result<Reply, Status> {
+    /// Gives a pod its node. Admission knows bindings as a part of pods; by the older path it lets them pass as they are.
+    async fn bind(&mut self, pod: &str, binding: &Value, part: &str, options: &WriteOptions) -> Result<Reply, Status> {
         let core = self.core.clone();
         let registry = core.registry();
         let pods = registry.of_group("", "pods").ok_or_else(Status::no_such_path)?;
@@ -88,8 +88,8 @@ impl Call {
         let mut wanted = binding.clone();
         let request = admission::Request {
             kind: Kind::new("", "v1", "Binding"),
-            resource: GroupResource { group: "", resource: "pods" },
-            subresource: "binding",
+            resource: GroupResource { group: "", resource: if part.is_empty() { "bindings" } else { "pods" } },
+            subresource: part,
             ..self.admission(admission::Operation::Create, None, pod, options.dry_run)
         };
         admission::mutate(&request, &mut wanted, &*core)?;
@@ -113,7 +113,7 @@ impl Call {
             return Ok(None);
         }
         let pod = name(object).to_owned();
-        self.bind(&pod, object, options).await.map(Some)
+        self.bind(&pod, object, "", options).await.map(Some)
     }
 
     /// Deletes a pod if the disruption budgets allow it.

@@ -1,0 +1,56 @@
+//! The real kubectl drives both servers: what it prints and how it ends must be the same.
+//!
+//! The sessions are in `tests/kubectl`; `ONLY=name` plays some of them.
+
+use std::path::Path;
+
+use plimsoll_tests::embedded::Embedded;
+use plimsoll_tests::session::{Player, difference, parse};
+use plimsoll_tests::upstream::{Options, Upstream, kube_controller_manager};
+
+/// What the embedded server does itself. Without it no namespace would ever end.
+const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,clusterrole-aggregation-controller";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_sees_no_difference() {
+    let upstream = Upstream::start(Options::default()).await.unwrap();
+    let embedded = Embedded::start(true).await.unwrap();
+    let _controllers = kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS).unwrap();
+    let (theirs, ours) = (upstream.client.url(), embedded.client.url());
+    let (their_config, our_config) = (upstream.kubeconfig.clone(), embedded.kubeconfig.clone());
+    let differences = tokio::task::spawn_blocking(move || {
+        let theirs = Player::new(&their_config, &theirs).unwrap();
+        let ours = Player::new(&our_config, &ours).unwrap();
+        play_all(&theirs, &ours)
+    });
+    let differences = differences.await.unwrap();
+    assert!(differences.is_empty(), "{differences}");
+}
+
+fn play_all(theirs: &Player, ours: &Player) -> String {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kubectl");
+    let mut sessions: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    sessions.retain(|path| path.extension().is_some_and(|end| end == "session"));
+    sessions.sort();
+    let mut all = String::new();
+    for path in sessions {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if !name.contains(&only) {
+            continue;
+        }
+        let steps = parse(&std::fs::read_to_string(&path).unwrap());
+        let (theirs, ours) = std::thread::scope(|scope| {
+            let theirs = scope.spawn(|| theirs.play(&steps).unwrap());
+            let ours = ours.play(&steps).unwrap();
+            (theirs.join().unwrap(), ours)
+        });
+        for ((step, theirs), ours) in steps.iter().zip(&theirs).zip(&ours) {
+            let found = difference(theirs, ours);
+            if step.differs.is_none() && !found.is_empty() {
+                all += &format!("{name}:{}: {}\n{found}", step.line, step.command);
+            }
+        }
+    }
+    all
+}
