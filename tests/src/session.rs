@@ -181,8 +181,11 @@ pub fn difference(theirs: &Answer, ours: &Answer) -> String {
         let (a, b): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
         let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
         let _ = writeln!(out, "  {what}, from line {}:", same + 1);
-        a.iter().skip(same).take(12).for_each(|line| drop(writeln!(out, "  - {line}")));
-        b.iter().skip(same).take(12).for_each(|line| drop(writeln!(out, "  + {line}")));
+        for (sign, lines) in [('-', a), ('+', b)] {
+            for line in lines.iter().skip(same).take(12) {
+                let _ = writeln!(out, "  {sign} {line}");
+            }
+        }
     }
     out
 }

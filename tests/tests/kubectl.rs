@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_tests::embedded::Embedded;
 use plimsoll_tests::session::{Player, difference, parse};
-use plimsoll_tests::upstream::{Options, Upstream, kube_controller_manager};
+use plimsoll_tests::upstream::{Content, Options, Upstream, kube_controller_manager};
 
 /// What the embedded server does itself. Without it no namespace would ever end.
 const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,clusterrole-aggregation-controller";
@@ -15,7 +15,7 @@ const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,clu
 async fn kubectl_sees_no_difference() {
     let upstream = Upstream::start(Options::default()).await.unwrap();
     let embedded = Embedded::start(true).await.unwrap();
-    let _controllers = kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS).unwrap();
+    let _controllers = kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS, Content::Protobuf).unwrap();
     let (theirs, ours) = (upstream.client.url(), embedded.client.url());
     let (their_config, our_config) = (upstream.kubeconfig.clone(), embedded.kubeconfig.clone());
     let differences = tokio::task::spawn_blocking(move || {
