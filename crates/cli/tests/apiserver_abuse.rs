@@ -89,7 +89,12 @@ async fn bad_requests_get_upstreams_codes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_are_no_http_are_refused() {
     let (_folder, mut server, client) = server().await;
-    let post = |rest: &str| format!("POST {MAPS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n{rest}", server.token);
+    let post = |rest: &str| {
+        format!(
+            "POST {MAPS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n{rest}",
+            server.token
+        )
+    };
     for (bytes, codes) in [
         (post("Content-Length: -5\r\n\r\n"), &[400][..]),
         (post("Content-Length: zap\r\n\r\n"), &[400]),
@@ -124,7 +129,10 @@ async fn requests_that_are_no_http_are_refused() {
     // Expect: 100-continue is answered before the body is sent.
     let body = map("expected", "1");
     let mut stream = server.tls(b"http/1.1").await.unwrap();
-    let head = post(&format!("Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n", body.len()));
+    let head = post(&format!(
+        "Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    ));
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut buffer = [0; 1000];
     let n = timeout(Duration::from_secs(5), stream.read(&mut buffer)).await.unwrap().unwrap();
@@ -160,7 +168,10 @@ async fn bodies_of_twenty_megabytes_are_refused_in_little_memory() {
         assert_eq!(code.unwrap(), 413);
     }
     // HTTP/1.1 with a length, and in chunks that never end.
-    let head = format!("POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer {}\r\n", server.token);
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer {}\r\n",
+        server.token
+    );
     let mut whole = format!("{head}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     whole.extend_from_slice(&body);
     let answer = server.raw(&whole).await;
@@ -177,7 +188,12 @@ async fn bodies_of_twenty_megabytes_are_refused_in_little_memory() {
     let answer = client.call("POST", MAPS, JSON, map("large", &"x".repeat(1_000_000))).await.unwrap();
     assert_eq!(answer.code, 201, "{}", answer.shown());
     let (_, peak) = server.memory();
-    println!("22 bodies of 20 MB in {:.1?}; memory {} MB, at its most {} MB", start.elapsed(), before / MEGABYTE, peak / MEGABYTE);
+    println!(
+        "22 bodies of 20 MB in {:.1?}; memory {} MB, at its most {} MB",
+        start.elapsed(),
+        before / MEGABYTE,
+        peak / MEGABYTE
+    );
     assert!(peak < before + 160 * MEGABYTE, "{} MB", peak / MEGABYTE);
     server.check().await;
 }
@@ -190,7 +206,10 @@ async fn half_sent_requests_hold_nobody_up() {
     let (_folder, mut server, client) = server().await;
     let (idle, _) = latency(&client, 100).await;
     let hello = server.hello();
-    let post = format!("POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 100000\r\n\r\n{{\"a", server.token);
+    let post = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 100000\r\n\r\n{{\"a",
+        server.token
+    );
     let opened = Instant::now();
     let mut silent = Vec::new();
     let mut open = Vec::new();
@@ -269,7 +288,8 @@ async fn who_does_not_read_a_watch_pins_no_memory() {
     }
     let version = get(&client, "base").await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     let reader = server.client().await.unwrap();
-    let mut watch = reader.open("GET", &format!("{MAPS}?watch=true&resourceVersion={version}"), "", "").await.unwrap().into_body();
+    let mut watch =
+        reader.open("GET", &format!("{MAPS}?watch=true&resourceVersion={version}"), "", "").await.unwrap().into_body();
     let reading = tokio::spawn(async move { events(&mut watch, WRITERS * WRITES).await });
     let begun = Instant::now();
     let mut writing = JoinSet::new();
@@ -390,7 +410,9 @@ async fn of_many_who_create_one_name_one_does() {
     for i in 0..64 {
         let client = client.clone();
         let body = json!({"data": {format!("k{i}"): "v"}}).to_string();
-        tasks.spawn(async move { client.call("PATCH", &format!("{MAPS}/base"), "application/merge-patch+json", body).await.unwrap().code });
+        tasks.spawn(async move {
+            client.call("PATCH", &format!("{MAPS}/base"), "application/merge-patch+json", body).await.unwrap().code
+        });
     }
     let codes = tasks.join_all().await;
     let changed = codes.iter().filter(|code| **code == 200).count();
