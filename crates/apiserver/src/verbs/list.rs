@@ -45,7 +45,8 @@ impl Call {
     /// The selectors of this request.
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
-        let general = |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
+        let general =
+            |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
         let filter = Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
             Some(custom) if general(field) || custom.is_selectable(field) => Ok(field.to_owned()),
             Some(_) => Err(format!("field label not supported: {field}")),
@@ -168,13 +169,14 @@ impl Call {
             Transform::Table => {
                 let content = Content::List { items: &values, metadata: &metadata };
                 reply::table(&self.core, &self.served, content, include, true)
-            },
+            }
             Transform::Metadata => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": values.iter().map(reply::metadata_only).collect::<Vec<_>>(),
             }),
             Transform::None => {
-                let items = values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
+                let items =
+                    values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
                 let mut metadata = metadata;
                 // Lists of custom resources say even that they end here.
                 if self.served.custom.is_some() && metadata["continue"].is_null() {
@@ -272,10 +274,15 @@ fn decode_token(token: &str) -> Result<Continue, Status> {
 
 /// 504: a version that does not exist yet.
 pub(super) fn too_large(asked: u64, current: u64) -> Status {
-    let mut status = Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
+    let mut status =
+        Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
     status.details = Some(Box::new(Details {
         retry_after_seconds: 1,
-        causes: vec![Cause { reason: "ResourceVersionTooLarge".into(), message: "Too large resource version".into(), field: String::new() }],
+        causes: vec![Cause {
+            reason: "ResourceVersionTooLarge".into(),
+            message: "Too large resource version".into(),
+            field: String::new(),
+        }],
         ..Details::default()
     }));
     status
@@ -288,34 +295,52 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
     let matching = options.version_match.as_str();
     if watch {
         if !options.continue_token.is_empty() {
-            errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+            errors.push(FieldError::forbidden(
+                match_field,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
         }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
                 if matching.is_empty() {
-                    errors.push(FieldError::forbidden(match_field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+                    errors.push(FieldError::forbidden(
+                        match_field,
+                        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                    ));
                 } else {
                     errors.push(FieldError::not_supported(match_field, &matching.into(), &["NotOlderThan"]));
                 }
             }
             None if !matching.is_empty() => {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                ));
             }
             _ => {}
         }
     } else {
         if !matching.is_empty() {
             if options.resource_version.is_empty() {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
             }
             if !options.continue_token.is_empty() {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
                 errors.push(FieldError::not_supported(match_field, &matching.into(), &["Exact", "NotOlderThan", ""]));
             }
             if matching == "Exact" && options.resource_version == "0" {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
             }
         }
         if options.send_initial_events.is_some() {
