@@ -29,7 +29,9 @@ fn message(table: &Table, ty: &Type, raw: &[u8]) {
     assert!(value.is_object(), "{value}");
     let Ok(object) = decode::canonical(schema, value, &mut Report::default()) else { return };
     let written = protobuf::encode_message(schema, &object);
-    let Ok(again) = protobuf::decode_message(schema, &written) else { panic!("what was written cannot be read: {object}") };
+    let Ok(again) = protobuf::decode_message(schema, &written) else {
+        panic!("what was written cannot be read: {object}")
+    };
     if let Ok(again) = decode::canonical(schema, again, &mut Report::default()) {
         assert_eq!(again, object);
     }

@@ -145,7 +145,11 @@ fn check(request: &str, answer: &Answer, head: bool) {
 /// Reads everything that is stored, as a list and one by one.
 async fn read_again(core: &Arc<Core>, service: &ApiService) {
     for served in core.registry().stored() {
-        let group = if served.group.is_empty() { format!("/api/{}", served.version) } else { format!("/apis/{}/{}", served.group, served.version) };
+        let group = if served.group.is_empty() {
+            format!("/api/{}", served.version)
+        } else {
+            format!("/apis/{}/{}", served.group, served.version)
+        };
         let resource = &served.resource.resource;
         for form in FORMS {
             let request = Request::get(format!("{group}/{resource}")).header("accept", form);
@@ -160,11 +164,18 @@ async fn read_again(core: &Arc<Core>, service: &ApiService) {
                 let name = metadata["name"].as_str().unwrap();
                 assert!(metadata["uid"].is_string() && metadata["resourceVersion"].is_string(), "{resource} {name}");
                 let path = match metadata["namespace"].as_str() {
-                    Some(namespace) if served.namespaced() => format!("{group}/namespaces/{namespace}/{resource}/{name}"),
+                    Some(namespace) if served.namespaced() => {
+                        format!("{group}/namespaces/{namespace}/{resource}/{name}")
+                    }
                     _ => format!("{group}/{resource}/{name}"),
                 };
                 // Roles may have names that a path must escape.
-                let path = path.replace('%', "%25").replace(' ', "%20").replace('"', "%22").replace('<', "%3C").replace('>', "%3E");
+                let path = path
+                    .replace('%', "%25")
+                    .replace(' ', "%20")
+                    .replace('"', "%22")
+                    .replace('<', "%3C")
+                    .replace('>', "%3E");
                 let Ok(request) = Request::get(&path).body(Full::default()) else { continue };
                 let answer = call(service, request).await;
                 assert_eq!(answer.code, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));

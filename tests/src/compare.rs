@@ -29,11 +29,11 @@ pub struct Difference {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
-    /// The scenario.
+    /// The scenario; `*` for any.
     pub scenario: String,
     /// The step, from 1; any unless told.
     pub step: Option<usize>,
-    /// JSON pointer: the place, or what it is in.
+    /// JSON pointer: the place, or what it is in; a segment `*` stands for any.
     pub at: String,
     /// Why it is as it is.
     pub reason: String,
@@ -56,8 +56,10 @@ impl Known {
     }
 
     fn covers(&self, scenario: &str, difference: &Difference) -> bool {
-        let inside = difference.at.strip_prefix(&self.at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        self.scenario == scenario && self.step.is_none_or(|step| step == difference.step) && inside
+        let mut place = difference.at.split('/');
+        let inside = self.at.split('/').all(|known| place.next().is_some_and(|found| known == "*" || known == found));
+        let here = self.scenario == "*" || self.scenario == scenario;
+        here && self.step.is_none_or(|step| step == difference.step) && inside
     }
 }
 
@@ -123,7 +125,13 @@ pub fn report(scenario: &Scenario, found: &[Difference]) -> String {
             let _ = writeln!(out, "{}.yaml, step {last}: {}", scenario.name, call.unwrap_or_default());
         }
         let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "(nothing)".to_owned(), Value::to_string);
-        let _ = writeln!(out, "  {}\n    upstream: {}\n    plimsoll: {}", difference.at, shown(&difference.theirs), shown(&difference.ours));
+        let _ = writeln!(
+            out,
+            "  {}\n    upstream: {}\n    plimsoll: {}",
+            difference.at,
+            shown(&difference.theirs),
+            shown(&difference.ours)
+        );
     }
     out
 }

@@ -22,7 +22,9 @@ static TIME: LazyLock<Option<Regex>> =
 static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^(\d+[smhd])+( ago)?$"));
 /// Versions within sentences: which one it was says nothing, that it was named does.
 static TOLD_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(r#"(old resource version: \d+ \(|current: |ResourceVersion in record \(|in precondition: |in object meta: |resourceVersion: ")\d+"#)
+    pattern(
+        r#"(old resource version: \d+ \(|current: |ResourceVersion in record \(|in precondition: |in object meta: |resourceVersion: "|resourceVersion\\*":\\*")\d+"#,
+    )
 });
 static OLD_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"old resource version: \d+ "));
 static SERVICE_IP: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"\b10\.0\.0\.\d{1,3}\b"));
@@ -70,10 +72,18 @@ impl Normal {
     fn walk(&mut self, key: &str, value: Value) -> Value {
         match value {
             Value::String(text) => self.text(key, text).into(),
-            Value::Array(items) => {
+            Value::Array(mut items) => {
                 let cells = key == "cells";
+                if key == "managedFields" {
+                    // They stand in the order of their times, which depends on whether a second passed between two steps.
+                    items.sort_by_key(|item| {
+                        ["operation", "manager", "subresource"].map(|field| item[field].to_string())
+                    });
+                }
                 let item = |item: Value| match item {
-                    Value::String(text) if cells && AGE.as_ref().is_some_and(|age| age.is_match(&text)) => "<age>".into(),
+                    Value::String(text) if cells && AGE.as_ref().is_some_and(|age| age.is_match(&text)) => {
+                        "<age>".into()
+                    }
                     other => self.walk("", other),
                 };
                 items.into_iter().map(item).collect()
@@ -119,7 +129,8 @@ impl Normal {
             format!("<uid-{}>", uids.entry(found[0].to_owned()).or_insert(next))
         });
         let now = self.now;
-        text = replaced(&TIME, &text, |found| if is_recent(&found[0], now) { recent(found) } else { found[0].to_owned() });
+        text =
+            replaced(&TIME, &text, |found| if is_recent(&found[0], now) { recent(found) } else { found[0].to_owned() });
         text = replaced(&TOLD_VERSION, &text, |found| format!("{}<version>", &found[1]));
         text = replaced(&OLD_VERSION, &text, |_| "old resource version: <version> ".to_owned());
         text = replaced(&SERVICE_IP, &text, |_| "<service-ip>".to_owned());
@@ -176,7 +187,13 @@ mod tests {
         let message = found["message"].as_str().unwrap().trim_end_matches(')').to_owned();
         found["message"] = message.into();
         assert_eq!(found, shown);
-        assert_eq!(normal.value(json!({"metadata": {"name": "b", "resourceVersion": "42"}}))["metadata"]["resourceVersion"], "<version-2>");
-        assert_eq!(normal.value(json!({"metadata": {"resourceVersion": "42"}}))["metadata"]["resourceVersion"], "<version>");
+        assert_eq!(
+            normal.value(json!({"metadata": {"name": "b", "resourceVersion": "42"}}))["metadata"]["resourceVersion"],
+            "<version-2>"
+        );
+        assert_eq!(
+            normal.value(json!({"metadata": {"resourceVersion": "42"}}))["metadata"]["resourceVersion"],
+            "<version>"
+        );
     }
 }

@@ -50,7 +50,10 @@ async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let step = Step { call: "POST /api/v1/namespaces".into(), body: Some(body), ..Step::default() };
     let response = client.send(request(&step)?).await?;
     if response.status().as_u16() != 201 {
-        bail!("the namespace was refused: {}", String::from_utf8_lossy(&response.into_body().collect().await?.to_bytes()));
+        bail!(
+            "the namespace was refused: {}",
+            String::from_utf8_lossy(&response.into_body().collect().await?.to_bytes())
+        );
     }
     Ok(())
 }
@@ -77,13 +80,15 @@ impl Player<'_> {
             self.streams.insert(stream.clone(), receiver);
             return Ok(json!({"status": status, "headers": headers}));
         }
-        let bytes = timeout(PATIENCE, response.into_body().collect()).await.context("the body does not end")??.to_bytes();
+        let bytes =
+            timeout(PATIENCE, response.into_body().collect()).await.context("the body does not end")??.to_bytes();
         let mut body = read_body(&bytes, &content_type);
         if content_type.starts_with("text/html") {
             headers.remove("content-type");
         }
         for (name, pointer) in &step.keep {
-            let found = body.pointer(pointer).and_then(|v| v.as_str().map(str::to_owned).or_else(|| Some(v.to_string())));
+            let found =
+                body.pointer(pointer).and_then(|v| v.as_str().map(str::to_owned).or_else(|| Some(v.to_string())));
             let found = found.with_context(|| format!("there is nothing at {pointer} to keep: {status} {body}"))?;
             self.values.insert(name.clone(), found);
         }
@@ -193,7 +198,8 @@ async fn follow(mut body: Incoming, sender: mpsc::UnboundedSender<Value>) {
         rest.extend_from_slice(&data);
         while let Some(end) = rest.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
-            let event = serde_json::from_slice(&line).unwrap_or_else(|_| String::from_utf8_lossy(&line).into_owned().into());
+            let event =
+                serde_json::from_slice(&line).unwrap_or_else(|_| String::from_utf8_lossy(&line).into_owned().into());
             if sender.send(event).is_err() {
                 return;
             }
@@ -208,7 +214,9 @@ fn read_body(bytes: &[u8], content_type: &str) -> Value {
     match media {
         "application/json" => serde_json::from_slice(bytes).unwrap_or_else(|_| text().into()),
         "application/yaml" => serde_saphyr::from_str(&text()).unwrap_or_else(|_| text().into()),
-        "application/vnd.kubernetes.protobuf" => from_protobuf(bytes).unwrap_or_else(|why| format!("not protobuf: {why:#}").into()),
+        "application/vnd.kubernetes.protobuf" => {
+            from_protobuf(bytes).unwrap_or_else(|why| format!("not protobuf: {why:#}").into())
+        }
         _ => text().into(),
     }
 }

@@ -99,8 +99,9 @@ impl Drop for Folder {
     #[allow(clippy::print_stderr, reason = "the one who looks for the logs of a failed test reads this")]
     fn drop(&mut self) {
         if std::thread::panicking()
-            && let Some(folder) = self.0.take() {
-                eprintln!("logs are kept in {}", folder.keep().display());
-            }
+            && let Some(folder) = self.0.take()
+        {
+            eprintln!("logs are kept in {}", folder.keep().display());
+        }
     }
 }

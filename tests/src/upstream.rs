@@ -158,7 +158,12 @@ impl Content {
 }
 
 /// Starts kube-controller-manager with these controllers (`--controllers`) against any API server.
-pub fn kube_controller_manager(folder: &Path, kubeconfig: &Path, controllers: &str, content: Content) -> Result<Process> {
+pub fn kube_controller_manager(
+    folder: &Path,
+    kubeconfig: &Path,
+    controllers: &str,
+    content: Content,
+) -> Result<Process> {
     let mut command = Command::new(binary("kube-controller-manager")?);
     command
         .args(["--controllers", controllers, "--leader-elect=false", "--secure-port=0"])

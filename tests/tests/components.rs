@@ -29,7 +29,8 @@ struct Api<'a>(&'a Embedded);
 impl Api<'_> {
     async fn ask(&self, method: Method, path: &str, content_type: &str, body: Option<&Value>) -> Result<(u16, Value)> {
         let mut request = Request::builder().method(method).uri(path);
-        request = request.header("authorization", format!("Bearer {}", token(ADMIN))).header("content-type", content_type);
+        request =
+            request.header("authorization", format!("Bearer {}", token(ADMIN))).header("content-type", content_type);
         let body = body.map(|b| Bytes::from(b.to_string())).unwrap_or_default();
         let response = self.0.client.send(request.body(Full::new(body))?).await?;
         let code = response.status().as_u16();
@@ -80,7 +81,8 @@ impl Api<'_> {
             } else if text("/status/phase") == "Pending" {
                 let done = !text("/metadata/labels/job-name").is_empty();
                 let (phase, ready) = if done { ("Succeeded", "False") } else { ("Running", "True") };
-                let condition = |kind: &str| json!({"type": kind, "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+                let condition =
+                    |kind: &str| json!({"type": kind, "status": ready, "lastTransitionTime": "2026-01-01T00:00:00Z"});
                 let status = json!({"status": {"phase": phase, "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}],
                     "conditions": [{"type": "PodScheduled", "status": "True"}, condition("Ready"), condition("ContainersReady")]}});
                 let _ = self.patch(&format!("{path}/status"), status).await;
@@ -118,7 +120,8 @@ async fn nodes_and_volumes(api: &Api<'_>) -> Result<()> {
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let status = json!({"status": {"capacity": resources, "allocatable": resources, "conditions": [ready]}});
         api.patch(&format!("/api/v1/nodes/{name}/status"), status).await?;
-        let terms = json!([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}]}]);
+        let terms =
+            json!([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}]}]);
         api.create(
             "/api/v1/persistentvolumes",
             json!({"metadata": {"name": format!("disk-{i}")}, "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
@@ -146,7 +149,10 @@ async fn workloads_live_and_die(content: Content) -> Result<()> {
     let set = json!({"metadata": {"name": "db"}, "spec": {"serviceName": "db", "replicas": 3, "selector": {"matchLabels": {"app": "db"}},
         "template": template("db"), "volumeClaimTemplates": claims}});
     api.create(&format!("{apps}/statefulsets"), set).await?;
-    api.until("a StatefulSet with three ready pods", &format!("{apps}/statefulsets/db"), |s| s["status"]["readyReplicas"] == 3).await?;
+    api.until("a StatefulSet with three ready pods", &format!("{apps}/statefulsets/db"), |s| {
+        s["status"]["readyReplicas"] == 3
+    })
+    .await?;
     let bound = api.get("/api/v1/namespaces/default/persistentvolumeclaims").await?;
     let bound = bound["items"].as_array().context("no claims")?;
     assert_eq!(bound.len(), 3);
@@ -166,7 +172,12 @@ async fn workloads_live_and_die(content: Content) -> Result<()> {
     let smaller = json!({"spec": {"replicas": 2}});
     api.patch(&format!("{apps}/statefulsets/db"), smaller).await?;
     let gone = |answer: &Value| answer["code"] == 404;
-    api.until("the protected claim goes with its pod", "/api/v1/namespaces/default/persistentvolumeclaims/data-db-2", gone).await?;
+    api.until(
+        "the protected claim goes with its pod",
+        "/api/v1/namespaces/default/persistentvolumeclaims/data-db-2",
+        gone,
+    )
+    .await?;
     api.until("its volume is released", "/api/v1/persistentvolumes", |list| {
         list["items"].as_array().is_some_and(|l| l.iter().filter(|v| v["status"]["phase"] == "Released").count() == 1)
     })
@@ -196,7 +207,10 @@ async fn workloads_live_and_die(content: Content) -> Result<()> {
     assert_eq!(left["items"].as_array().map(Vec::len), Some(3));
     // A namespace takes its content along.
     api.create("/api/v1/namespaces", json!({"metadata": {"name": "brief"}})).await?;
-    api.until("the default service account", "/api/v1/namespaces/brief/serviceaccounts/default", |a| a["metadata"]["uid"].is_string()).await?;
+    api.until("the default service account", "/api/v1/namespaces/brief/serviceaccounts/default", |a| {
+        a["metadata"]["uid"].is_string()
+    })
+    .await?;
     api.delete("/api/v1/namespaces/brief", json!({})).await?;
     api.until("the namespace goes", "/api/v1/namespaces/brief", gone).await?;
     Ok(())

@@ -15,7 +15,8 @@ const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,clu
 async fn kubectl_sees_no_difference() {
     let upstream = Upstream::start(Options::default()).await.unwrap();
     let embedded = Embedded::start(true).await.unwrap();
-    let _controllers = kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS, Content::Protobuf).unwrap();
+    let _controllers =
+        kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS, Content::Protobuf).unwrap();
     let (theirs, ours) = (upstream.client.url(), embedded.client.url());
     let (their_config, our_config) = (upstream.kubeconfig.clone(), embedded.kubeconfig.clone());
     let differences = tokio::task::spawn_blocking(move || {

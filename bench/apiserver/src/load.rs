@@ -70,7 +70,13 @@ fn pod(i: usize) -> Value {
 }
 
 /// Creates `count` objects over `clients` connections; the latencies in milliseconds.
-async fn create(subject: &Subject, clients: usize, count: usize, path: &'static str, make: fn(usize) -> Value) -> Result<Vec<f64>> {
+async fn create(
+    subject: &Subject,
+    clients: usize,
+    count: usize,
+    path: &'static str,
+    make: fn(usize) -> Value,
+) -> Result<Vec<f64>> {
     let next = Arc::new(AtomicUsize::new(0));
     let latencies = Arc::new(Mutex::new(Vec::with_capacity(count)));
     let mut tasks = Vec::new();

@@ -76,7 +76,14 @@ fn report(sizes: &Sizes, ours: &Result1, theirs: &Result1) {
     row("time to ready".into(), o.ready, t.ready, "s", 2, false);
     let writes = format!("durable creates, {} clients", sizes.clients);
     row(writes.clone(), o.writes.per_second, t.writes.per_second, "/s", 0, true);
-    row(format!("{writes}, per CPU-second of the server"), o.writes.per_cpu_second, t.writes.per_cpu_second, "", 0, true);
+    row(
+        format!("{writes}, per CPU-second of the server"),
+        o.writes.per_cpu_second,
+        t.writes.per_cpu_second,
+        "",
+        0,
+        true,
+    );
     row(format!("{writes}, 99th percentile"), o.writes.p99, t.writes.p99, "ms", 1, false);
     row(format!("events to {} watchers", sizes.watchers), o.watches.per_second, t.watches.per_second, "/s", 0, true);
     row("the same, per CPU-second".into(), o.watches.per_cpu_second, t.watches.per_cpu_second, "", 0, true);

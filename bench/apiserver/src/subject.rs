@@ -33,7 +33,13 @@ impl Subject {
         server.client.get("/readyz").await?;
         let ready = started.elapsed().as_secs_f64();
         let id = server.process().context("no process")?.id();
-        Ok(Self { name: "plimsoll", client: server.client.clone(), processes: vec![id], ready, _running: Running::Ours(server) })
+        Ok(Self {
+            name: "plimsoll",
+            client: server.client.clone(),
+            processes: vec![id],
+            ready,
+            _running: Running::Ours(server),
+        })
     }
 
     /// kube-apiserver and etcd, which waits for its disk.
@@ -43,6 +49,12 @@ impl Subject {
         let ready = started.elapsed().as_secs_f64();
         let (apiserver, etcd) = server.ids();
         let processes = vec![apiserver, etcd];
-        Ok(Self { name: "kube-apiserver + etcd", client: server.client.clone(), processes, ready, _running: Running::Theirs(server) })
+        Ok(Self {
+            name: "kube-apiserver + etcd",
+            client: server.client.clone(),
+            processes,
+            ready,
+            _running: Running::Theirs(server),
+        })
     }
 }

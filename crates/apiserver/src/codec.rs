@@ -40,7 +40,13 @@ pub struct Expected<'a> {
 
 impl<'a> From<&'a Served> for Expected<'a> {
     fn from(served: &'a Served) -> Self {
-        Self { group: &served.group, version: &served.version, kind: &served.kind, schema: served.schema(), custom: served.custom.as_deref() }
+        Self {
+            group: &served.group,
+            version: &served.version,
+            kind: &served.kind,
+            schema: served.schema(),
+            custom: served.custom.as_deref(),
+        }
     }
 }
 
@@ -58,13 +64,15 @@ pub fn body(
         Format::Json => decode::parse(bytes).map_err(|error| {
             unrecognized(format!("couldn't get version/kind; json parse error: {error} ({})", excerpt(bytes)))
         })?,
-        Format::Yaml => (yaml(bytes).map_err(|error| unrecognized(format!("{error} ({})", excerpt(bytes))))?, Vec::new()),
+        Format::Yaml => {
+            (yaml(bytes).map_err(|error| unrecognized(format!("{error} ({})", excerpt(bytes))))?, Vec::new())
+        }
         Format::Protobuf => {
             let unread = |error: String| unrecognized(format!("{error} ({})", excerpt(bytes)));
             (from_protobuf(bytes, expected).map_err(unread)?, Vec::new())
         }
     };
-    if format == Format::Json {
+    if format != Format::Protobuf {
         heading(&value).map_err(|why| {
             unrecognized(format!("couldn't get version/kind; json parse error: {why} ({})", excerpt(bytes)))
         })?;
@@ -98,7 +106,10 @@ fn heading(value: &Value) -> Result<(), String> {
         Value::Object(fields) => {
             for name in ["apiVersion", "kind"] {
                 if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
-                    return Err(format!("json: cannot unmarshal {} into Go struct field .{name} of type string", go(value)));
+                    return Err(format!(
+                        "json: cannot unmarshal {} into Go struct field .{name} of type string",
+                        go(value)
+                    ));
                 }
             }
             Ok(())
@@ -140,7 +151,8 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
     }
     let mut report = Report::default();
     let disowned = disowns(&value);
-    let mut object = decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
+    let mut object =
+        decode::canonical(expected.schema, value, &mut report).map_err(|error| cannot(error.to_string()))?;
     if disowned {
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
     }
@@ -181,7 +193,11 @@ fn other_kind(kind: &str, api_version: &str, expected: Expected<'_>, ours: &str)
 }
 
 /// Refuses, warns or keeps quiet about what was dropped.
-pub fn strict(problems: Vec<String>, expected: Expected<'_>, validation: FieldValidation) -> Result<Vec<String>, Status> {
+pub fn strict(
+    problems: Vec<String>,
+    expected: Expected<'_>,
+    validation: FieldValidation,
+) -> Result<Vec<String>, Status> {
     match validation {
         FieldValidation::Strict if !problems.is_empty() => {
             let (kind, version) = (expected.kind, expected.version);
@@ -215,17 +231,21 @@ fn excerpt(bytes: &[u8]) -> String {
 pub fn yaml(bytes: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
     let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins };
-    let read = serde_saphyr::from_str_multiple_with_options(text, options);
-    let mut documents: Vec<Value> = read.map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let said = first.strip_prefix("error: ").unwrap_or(first);
-        match said.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
-            Some((line, why)) => format!("yaml: line {line}: {why}"),
-            None => format!("yaml: {said}"),
-        }
-    })?;
+    let mut documents: Vec<Value> = serde_saphyr::from_str_multiple_with_options(text, options)
+        .map_err(|error| yaml_complaint(&error.to_string()))?;
     Ok(if documents.is_empty() { Value::Null } else { documents.swap_remove(0) })
+}
+
+/// What is wrong with a YAML document, on one line, in upstream's words where there are any for it.
+fn yaml_complaint(error: &str) -> String {
+    let line = error.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let known = [
+        ("budget breached", "document contains excessive aliasing"),
+        ("recursion limit", "exceeded max depth of 10000"),
+    ];
+    let words = known.iter().find(|(mark, _)| line.contains(mark)).map_or(line, |(_, words)| words);
+    format!("yaml: {words}")
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
@@ -239,7 +259,8 @@ fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> 
 /// An object's canonical form again, after defaults or a patch; what is unknown is dropped in silence.
 pub fn recanonical(served: &Served, object: Value) -> Result<Value, Status> {
     let disowned = disowns(&object);
-    let mut object = decode::canonical(served.schema(), object, &mut Report::default()).map_err(|e| Status::internal(e.to_string()))?;
+    let mut object = decode::canonical(served.schema(), object, &mut Report::default())
+        .map_err(|e| Status::internal(e.to_string()))?;
     if disowned {
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
     }

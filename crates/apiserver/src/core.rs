@@ -196,10 +196,8 @@ pub fn describe(served: &Served, value: &Value) -> Meta {
     let labels = metadata["labels"].as_object();
     let labels = labels.into_iter().flatten().filter_map(|(k, v)| Some((k.as_str(), v.as_str()?)));
     let fields = strategy::selectable_fields(kind, value);
-    let fields = fields
-        .iter()
-        .filter(|(name, _)| !name.starts_with("metadata."))
-        .map(|(name, value)| (*name, value.as_str()));
+    let fields =
+        fields.iter().filter(|(name, _)| !name.starts_with("metadata.")).map(|(name, value)| (*name, value.as_str()));
     Meta::new(metadata["uid"].as_str().unwrap_or_default(), labels, fields)
 }
 

@@ -15,9 +15,15 @@ pub fn on_write(call: &Call, new: &Value, old: Option<&Value>) -> Result<(), Sta
         return Ok(());
     }
     let verb = if old.is_some() { "update" } else { "create" };
-    let request = Attributes::resource(&call.user, verb, &call.served.group, &call.served.version, &call.served.resource.resource)
-        .in_namespace(&call.path.namespace)
-        .named(&call.path.name);
+    let request = Attributes::resource(
+        &call.user,
+        verb,
+        &call.served.group,
+        &call.served.version,
+        &call.served.resource.resource,
+    )
+    .in_namespace(&call.path.namespace)
+    .named(&call.path.name);
     let rbac = call.core.rbac.read().unwrap_or_else(PoisonError::into_inner);
     escalation_check(&rbac, &request, &call.served.kind, new, old)
 }

@@ -49,14 +49,7 @@ pub struct StoredAs {
 const SHARED: [(&str, &str, &str, &str, &str, &str); 2] = [
     // group, version, resource, key, stored group, stored version
     ("events.k8s.io", "v1", "events", "events", "", "v1"),
-    (
-        "autoscaling",
-        "v1",
-        "horizontalpodautoscalers",
-        "autoscaling/horizontalpodautoscalers",
-        "autoscaling",
-        "v2",
-    ),
+    ("autoscaling", "v1", "horizontalpodautoscalers", "autoscaling/horizontalpodautoscalers", "autoscaling", "v2"),
 ];
 
 impl Served {
@@ -66,8 +59,7 @@ impl Served {
         let of_group = if kind.group.is_empty() { &group.group } else { &kind.group };
         let of_version = if kind.version.is_empty() { &group.version } else { &kind.version };
         let ty = Type::Struct(table.kind(of_group, of_version, &kind.kind)?);
-        let shared =
-            SHARED.iter().find(|s| s.0 == group.group && s.1 == group.version && s.2 == resource.resource);
+        let shared = SHARED.iter().find(|s| s.0 == group.group && s.1 == group.version && s.2 == resource.resource);
         let key = match shared {
             Some(shared) => shared.3.into(),
             None if group.group.is_empty() => resource.resource.as_str().into(),
@@ -91,7 +83,8 @@ impl Served {
     ) -> Self {
         let kind = resource.response_kind.kind.clone();
         let stored = stored_as.as_ref().map_or((group, version), |s| (s.group.as_str(), s.version.as_str()));
-        let head = format!(r#"{{"kind":"{kind}","apiVersion":"{}","#, Kind::new(stored.0, stored.1, &kind).api_version());
+        let head =
+            format!(r#"{{"kind":"{kind}","apiVersion":"{}","#, Kind::new(stored.0, stored.1, &kind).api_version());
         Self { group: group.into(), version: version.into(), resource, kind, key, stored_as, head, table, ty, custom }
     }
 
@@ -215,7 +208,9 @@ impl Registry {
     pub fn stored(&self) -> Vec<Arc<Served>> {
         let mut all: Vec<_> = self.served.values().filter(|s| s.allows("list")).cloned().collect();
         // The stored version of a custom resource need not be served itself; another one stands for it then.
-        all.sort_by(|a, b| (&a.key, a.stored_as.is_some(), &a.version).cmp(&(&b.key, b.stored_as.is_some(), &b.version)));
+        all.sort_by(|a, b| {
+            (&a.key, a.stored_as.is_some(), &a.version).cmp(&(&b.key, b.stored_as.is_some(), &b.version))
+        });
         all.dedup_by(|later, first| later.key == first.key);
         all
     }

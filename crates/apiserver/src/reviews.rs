@@ -43,5 +43,6 @@ pub fn answer(call: &Call, body: &Value) -> Result<Option<Reply>, Status> {
 pub fn token(core: &Core, namespace: &str, name: &str, body: &Value) -> Result<Value, Status> {
     let lookup = |resource: &str, namespace: &str, name: &str| core.look_up(resource, namespace, name);
     let issuer = &core.authenticator.service_accounts;
-    core.entropy.with(|random| token_request::answer(body, (namespace, name), issuer, core.clock.now(), random, &lookup))
+    core.entropy
+        .with(|random| token_request::answer(body, (namespace, name), issuer, core.clock.now(), random, &lookup))
 }

@@ -25,7 +25,11 @@ impl Filter {
     }
 
     /// Reads both selectors. `selectable` says which field of the resource a name means.
-    pub fn parse(labels: &str, fields: &str, selectable: impl Fn(&str) -> Result<String, String>) -> Result<Self, Status> {
+    pub fn parse(
+        labels: &str,
+        fields: &str,
+        selectable: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, Status> {
         let mut fields = parse_fields(fields)?;
         for (field, _, _) in &mut fields {
             *field = selectable(field).map_err(Status::bad_request)?;
@@ -40,7 +44,10 @@ impl Filter {
 
     /// The name that the selector asks for, if it asks for one.
     pub fn name(&self) -> Option<&str> {
-        self.fields.iter().find(|(field, _, equal)| field == "metadata.name" && *equal).map(|(_, value, _)| value.as_str())
+        self.fields
+            .iter()
+            .find(|(field, _, equal)| field == "metadata.name" && *equal)
+            .map(|(_, value, _)| value.as_str())
     }
 
     /// Whether an object is among them.
@@ -187,7 +194,10 @@ impl<'a> Lexer<'a> {
             match self.peek() {
                 Token::End => return Ok(out),
                 Token::Word(_) | Token::Sign("!") => {
-                    out.push(self.requirement().map_err(|e| Status::bad_request(format!("unable to parse requirement: {e}")))?);
+                    out.push(
+                        self.requirement()
+                            .map_err(|e| Status::bad_request(format!("unable to parse requirement: {e}")))?,
+                    );
                     match self.take() {
                         Token::End => return Ok(out),
                         Token::Sign(",") => {
@@ -200,7 +210,10 @@ impl<'a> Lexer<'a> {
                             }
                         }
                         other => {
-                            return Err(Status::bad_request(format!("found '{}', expected: ',' or 'end of string'", other.text())));
+                            return Err(Status::bad_request(format!(
+                                "found '{}', expected: ',' or 'end of string'",
+                                other.text()
+                            )));
                         }
                     }
                 }
@@ -216,7 +229,11 @@ impl<'a> Lexer<'a> {
 
     fn requirement(&mut self) -> Result<Requirement, String> {
         let make = |key: &str, operator: &str, values: &[&str]| {
-            Requirement::new(key, operator, values).map_err(|error| error.to_string())
+            // Upstream's parser has no path for the key, and says so.
+            Requirement::new(key, operator, values).map_err(|error| match error.to_string() {
+                text if text.starts_with("key: ") => text.replacen("key", "<nil>", 1),
+                text => text,
+            })
         };
         let negated = self.peek() == Token::Sign("!");
         if negated {

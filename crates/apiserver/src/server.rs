@@ -79,12 +79,24 @@ impl Listener {
                 let builder = builder();
                 match acceptor {
                     Some(acceptor) => {
-                        let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await else { return };
-                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(Patient::new(stream, PATIENCE, STALL)), service).into_owned();
+                        let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await else {
+                            return;
+                        };
+                        let connection = builder
+                            .serve_connection_with_upgrades(
+                                TokioIo::new(Patient::new(stream, PATIENCE, STALL)),
+                                service,
+                            )
+                            .into_owned();
                         let _ = watcher.watch(connection).await;
                     }
                     None => {
-                        let connection = builder.serve_connection_with_upgrades(TokioIo::new(Patient::new(stream, PATIENCE, STALL)), service).into_owned();
+                        let connection = builder
+                            .serve_connection_with_upgrades(
+                                TokioIo::new(Patient::new(stream, PATIENCE, STALL)),
+                                service,
+                            )
+                            .into_owned();
                         let _ = watcher.watch(connection).await;
                     }
                 }
@@ -98,7 +110,12 @@ impl Listener {
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // As many and as large headers as Go's server takes; more of them is 431.
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_headers(MOST_HEADERS).max_buf_size(LARGEST_HEAD);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(LARGEST_HEAD);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -78,7 +78,8 @@ where
 {
     let (parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query());
-    let fallback = Accept::negotiate(&parts.headers, &query, Offer { transforms: false, protobuf: true }).unwrap_or_default();
+    let fallback =
+        Accept::negotiate(&parts.headers, &query, Offer { transforms: false, protobuf: true }).unwrap_or_default();
     match route(core, trusted, parts, query, body).await {
         Ok(response) => response,
         Err(status) => reply::refusal(&status, fallback),
@@ -152,8 +153,11 @@ where
             return if custom { nothing() } else { Err(Status::method_not_allowed()) };
         }
     }
-    if let Some(why) = unfit_name(&path.name) {
-        return Err(Status::bad_request(format!("Name parameter invalid: {}: {why}", crate::field::go_quoted(&path.name))));
+    if let Some(why) = unfit_name(&path.name).filter(|_| path.subresource.is_empty()) {
+        return Err(Status::bad_request(format!(
+            "Name parameter invalid: {}: {why}",
+            crate::field::go_quoted(&path.name)
+        )));
     }
     if served.custom.is_none() {
         routable(&parts, verb)?;
@@ -172,7 +176,17 @@ where
         )));
     }
     let suffix = if matches!(verb, Verb::Create) { core.entropy.name("") } else { String::new() };
-    let mut call = Call { core: core.clone(), served: served.clone(), path, query, headers: parts.headers, user, accept, suffix, warnings: Vec::new() };
+    let mut call = Call {
+        core: core.clone(),
+        served: served.clone(),
+        path,
+        query,
+        headers: parts.headers,
+        user,
+        accept,
+        suffix,
+        warnings: Vec::new(),
+    };
     call.warnings.extend(strategy::deprecated_api(served.kind()).map(str::to_owned));
     let reply = call.run(verb, bytes).await?;
     let mut response = match reply {

@@ -125,10 +125,11 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
     let setup = entropy
         .with(|random| Setup::open(dir, &users, &[host], clock.now(), random))
         .map_err(|error| StartError::Tls(error.to_string()))?;
-    let listener = Listener::bind(options.listen, Some(setup.tls.config.clone())).await.map_err(|error| StartError::Io {
-        what: format!("cannot listen on {}; choose another address with --listen", options.listen),
-        error,
-    })?;
+    let listener =
+        Listener::bind(options.listen, Some(setup.tls.config.clone())).await.map_err(|error| StartError::Io {
+            what: format!("cannot listen on {}; choose another address with --listen", options.listen),
+            error,
+        })?;
     let address = listener.address().map_err(|error| StartError::Io { what: "cannot listen".into(), error })?;
 
     let server = format!("https://{}", reachable(address));
@@ -185,7 +186,13 @@ async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekee
     core.follow_definitions();
     remember(core);
     let table = Table::builtin();
-    let options = bootstrap::Options { now: core.clock.now(), address: address.ip(), port: address.port(), client_ca: ca, table: &table };
+    let options = bootstrap::Options {
+        now: core.clock.now(),
+        address: address.ip(),
+        port: address.port(),
+        client_ca: ca,
+        table: &table,
+    };
     for (kind, object) in bootstrap::objects(&options) {
         let registry = core.registry();
         let Some(served) = registry.of_kind(kind.group, kind.version, kind.kind) else { continue };
@@ -248,10 +255,17 @@ async fn ensure(core: &Arc<Core>, served: &Served, mut object: Value) -> Result<
     let mut object = crate::codec::recanonical(served, object)?;
     if expect == Expect::Absent {
         let reset = apply::reset(served.kind(), "");
-        let target = apply::Target { schema: served.schema(), kind: served.kind(), custom: false, reset: &reset, versions: &apply::OneVersion };
+        let target = apply::Target {
+            schema: served.schema(),
+            kind: served.kind(),
+            custom: false,
+            reset: &reset,
+            versions: &apply::OneVersion,
+        };
         let manager = apply::Manager { name: bootstrap::field_manager(served.kind()), subresource: "" };
         // Upstream's controller sends a name and labels; what the server fills in has no manager.
-        let filled = object.as_object_mut().filter(|_| served.kind == "Namespace").and_then(|fields| fields.remove("spec"));
+        let filled =
+            object.as_object_mut().filter(|_| served.kind == "Namespace").and_then(|fields| fields.remove("spec"));
         apply::update(&target, None, &mut object, &manager, core.clock.now());
         if let Some(spec) = filled {
             object["spec"] = spec;

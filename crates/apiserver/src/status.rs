@@ -143,7 +143,8 @@ impl Status {
 
     /// 405: the path is there, the verb is not.
     pub fn method_not_allowed() -> Self {
-        let mut status = Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        let mut status =
+            Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
         status.details = Some(Box::default());
         status
     }

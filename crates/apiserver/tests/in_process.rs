@@ -97,7 +97,10 @@ async fn a_namespace_takes_its_content_along() {
     let core = server(4).await;
     let client = client(&core);
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    namespaces.create(&PostParams::default(), &serde_json::from_value(json!({"metadata": {"name": "n"}})).unwrap()).await.unwrap();
+    namespaces
+        .create(&PostParams::default(), &serde_json::from_value(json!({"metadata": {"name": "n"}})).unwrap())
+        .await
+        .unwrap();
     let pods: Api<Pod> = Api::namespaced(client, "n");
     for _ in 0..3 {
         pods.create(&PostParams::default(), &pod("web")).await.unwrap();

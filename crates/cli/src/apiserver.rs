@@ -74,9 +74,8 @@ impl Signals {
 fn failure(error: &StartError, args: &ApiserverArgs) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        StartError::Io { error, .. } if error.kind() == std::io::ErrorKind::AddrInUse => {
-            failure.help(format!("{} is taken; stop who has it, or take another with --listen 127.0.0.1:0", args.listen))
-        }
+        StartError::Io { error, .. } if error.kind() == std::io::ErrorKind::AddrInUse => failure
+            .help(format!("{} is taken; stop who has it, or take another with --listen 127.0.0.1:0", args.listen)),
         _ => failure,
     }
 }

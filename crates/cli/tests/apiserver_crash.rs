@@ -45,7 +45,9 @@ fn path(resource: &str) -> String {
 fn object(resource: &str, name: &str, value: &str) -> Value {
     let metadata = json!({"name": name, "labels": {"value": value}});
     match resource {
-        "pods" => json!({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}),
+        "pods" => {
+            json!({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        }
         _ => json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"value": value}}),
     }
 }
@@ -70,7 +72,12 @@ async fn write(client: Client, writer: usize, mut random: StdRng, mut model: Mod
         let (trying, answer) = match (&entry.state, random.random_range(0..10)) {
             (None, _) => {
                 entry.trying = Some(Some(value.clone()));
-                (Some(value.clone()), client.call("POST", &path(resource), "application/json", object(resource, &name, &value).to_string()).await)
+                (
+                    Some(value.clone()),
+                    client
+                        .call("POST", &path(resource), "application/json", object(resource, &name, &value).to_string())
+                        .await,
+                )
             }
             (Some(_), 0..2) => {
                 entry.trying = Some(None);
@@ -165,14 +172,19 @@ impl History {
     fn record(&mut self, key: &str, state: &State) {
         let entry = (key.to_owned(), state.1.clone());
         let before = self.0.insert(state.0, entry.clone());
-        assert!(before.as_ref().is_none_or(|b| *b == entry), "version {} stands for {before:?} and for {entry:?}", state.0);
+        assert!(
+            before.as_ref().is_none_or(|b| *b == entry),
+            "version {} stands for {before:?} and for {entry:?}",
+            state.0
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost() {
     let kills: usize = std::env::var("CRASH_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(25);
-    let seed: u64 = std::env::var("CRASH_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or_else(|| StdRng::from_os_rng().random());
+    let seed: u64 =
+        std::env::var("CRASH_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or_else(|| StdRng::from_os_rng().random());
     println!("CRASH_SEED={seed} CRASH_KILLS={kills}");
     let mut random = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
@@ -217,18 +229,31 @@ async fn nothing_acknowledged_is_lost() {
             }
             resumed += 1;
             for version in expected {
-                assert!(seen.versions.contains(&version), "kill {kill}: resumed from {from}, but {version} never came: {seen:?}");
+                assert!(
+                    seen.versions.contains(&version),
+                    "kill {kill}: resumed from {from}, but {version} never came: {seen:?}"
+                );
             }
         }
 
         // Writers and a watch, until the process is gone.
-        let watching = tokio::spawn(watch(server.client().await.unwrap(), Seen { last: newest, ..Seen::default() }, None));
+        let watching =
+            tokio::spawn(watch(server.client().await.unwrap(), Seen { last: newest, ..Seen::default() }, None));
         let mut writing = Vec::new();
         for writer in 0..WRITERS {
             let mine = format!("w{writer}-");
-            let part: Model = model.iter().filter(|((_, name), _)| name.starts_with(&mine)).map(|(k, v)| (k.clone(), v.clone())).collect();
+            let part: Model = model
+                .iter()
+                .filter(|((_, name), _)| name.starts_with(&mine))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect();
             let seed = random.random();
-            writing.push(tokio::spawn(write(server.client().await.unwrap(), writer, StdRng::seed_from_u64(seed), part)));
+            writing.push(tokio::spawn(write(
+                server.client().await.unwrap(),
+                writer,
+                StdRng::seed_from_u64(seed),
+                part,
+            )));
         }
         sleep(Duration::from_micros(random.random_range(1_000..250_000))).await;
         server.kill();
@@ -239,7 +264,11 @@ async fn nothing_acknowledged_is_lost() {
             model.extend(part);
             writes += acknowledged.len();
             for (key, state) in acknowledged {
-                assert!(state.0 > newest, "kill {kill}: {key} was written at {}, the server began at {newest}", state.0);
+                assert!(
+                    state.0 > newest,
+                    "kill {kill}: {key} was written at {}, the server began at {newest}",
+                    state.0
+                );
                 highest = highest.max(state.0);
                 history.record(&key, &state);
                 if key.starts_with("configmaps ") {

@@ -174,7 +174,8 @@ fn packages_are_named_after_their_folders() {
     for package in packages() {
         let (name, path) = (text(&package, "name"), text(&package, "manifest_path").replace('\\', "/"));
         let folder = name.strip_prefix(PREFIX).unwrap_or("?");
-        let place = if folder == "tests" { "/tests/Cargo.toml".to_owned() } else { format!("/crates/{folder}/Cargo.toml") };
+        let place =
+            if folder == "tests" { "/tests/Cargo.toml".to_owned() } else { format!("/crates/{folder}/Cargo.toml") };
         assert!(path.ends_with(&place), "{name} is at {path}");
     }
 }

@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn problems_stand_where_the_body_has_them() {
-        let body = br#"{"metadata":{"name":"a","name":"a","foo":1},"data":{"k":"v","k":"w"},"list":[{"odd":1}],"bar":2}"#;
+        let body =
+            br#"{"metadata":{"name":"a","name":"a","foo":1},"data":{"k":"v","k":"w"},"list":[{"odd":1}],"bar":2}"#;
         let mut problems = [
             r#"unknown field "bar""#,
             r#"unknown field "list[0].odd""#,

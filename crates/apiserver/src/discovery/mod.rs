@@ -70,7 +70,20 @@ fn other(core: &Core, registry: &Registry, parts: &Parts) -> Result<Response<Bod
         return Ok(openapi::answer(core, registry, parts).unwrap_or_else(not_found));
     }
     if path == "/" {
-        let mut paths: Vec<String> = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version", "/api", "/apis", "/apis/"].map(String::from).to_vec();
+        let mut paths: Vec<String> = [
+            "/healthz",
+            "/livez",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+            "/api",
+            "/apis",
+            "/apis/",
+        ]
+        .map(String::from)
+        .to_vec();
         paths.extend(group_names(registry).into_iter().map(|name| format!("/apis/{name}")));
         for group in registry.groups() {
             paths.push(match group.group.as_str() {
@@ -87,7 +100,10 @@ fn other(core: &Core, registry: &Registry, parts: &Parts) -> Result<Response<Bod
 fn wants_aggregated(parts: &Parts) -> bool {
     let header = parts.headers.get(ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
     header.split(',').any(|clause| {
-        clause.contains("as=APIGroupDiscoveryList") && clause.contains("v=v2") && !clause.contains("v=v2beta1") && clause.contains("application/json")
+        clause.contains("as=APIGroupDiscoveryList")
+            && clause.contains("v=v2")
+            && !clause.contains("v=v2beta1")
+            && clause.contains("application/json")
     })
 }
 
@@ -114,7 +130,8 @@ fn group(registry: &Registry, name: &str) -> Value {
 }
 
 fn resources(registry: &Registry, group: &GroupVersion) -> Value {
-    let name = if group.group.is_empty() { group.version.clone() } else { format!("{}/{}", group.group, group.version) };
+    let name =
+        if group.group.is_empty() { group.version.clone() } else { format!("{}/{}", group.group, group.version) };
     let mut list = Vec::new();
     for resource in &group.resources {
         let mut entry = legacy(resource);
@@ -203,7 +220,8 @@ fn aggregated(registry: &Registry, core: bool, parts: &Parts) -> Response<Body> 
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
-    let full = |kind: &plimsoll_schema::KindRef| json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+    let full =
+        |kind: &plimsoll_schema::KindRef| json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
     let mut value = serde_json::to_value(resource).unwrap_or_default();
     value["responseKind"] = full(&resource.response_kind);
     for (entry, sub) in value["subresources"].as_array_mut().into_iter().flatten().zip(&resource.subresources) {
@@ -218,8 +236,11 @@ pub(crate) fn tagged(document: &Value, content_type: &str, parts: &Parts) -> Res
     let hash: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02X}")).collect();
     let tag = format!("\"{hash}\"");
     let known = parts.headers.get(IF_NONE_MATCH).and_then(|v| v.to_str().ok()) == Some(tag.as_str());
-    let mut response =
-        if known { reply::response(304, content_type, Body::empty()) } else { reply::response(200, content_type, Body::full(bytes)) };
+    let mut response = if known {
+        reply::response(304, content_type, Body::empty())
+    } else {
+        reply::response(200, content_type, Body::full(bytes))
+    };
     let headers = response.headers_mut();
     headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("public"));
     headers.insert(VARY, HeaderValue::from_static("Accept"));

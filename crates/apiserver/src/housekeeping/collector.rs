@@ -54,7 +54,8 @@ pub(super) async fn check_owners(core: &Arc<Core>, place: &Place) {
     if references.is_empty() || value["metadata"]["deletionTimestamp"].is_string() {
         return;
     }
-    let (solid, dangling): (Vec<Value>, Vec<Value>) = references.into_iter().partition(|r| exists(core, r, &place.namespace));
+    let (solid, dangling): (Vec<Value>, Vec<Value>) =
+        references.into_iter().partition(|r| exists(core, r, &place.namespace));
     if dangling.is_empty() {
         return;
     }

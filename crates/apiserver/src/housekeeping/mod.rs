@@ -61,7 +61,13 @@ pub struct Follow {
 impl Default for Follow {
     fn default() -> Self {
         let (tasks, queue) = unbounded_channel();
-        Self { owners: Mutex::default(), expiry: Mutex::default(), namespaces: Mutex::default(), tasks, queue: Mutex::new(Some(queue)) }
+        Self {
+            owners: Mutex::default(),
+            expiry: Mutex::default(),
+            namespaces: Mutex::default(),
+            tasks,
+            queue: Mutex::new(Some(queue)),
+        }
     }
 }
 

@@ -44,7 +44,8 @@ pub(super) async fn empty(core: &Arc<Core>, name: &str) {
         }
         let done = crate::verbs::ended(namespaces, &value);
         let expect = Expect::Revision(revision);
-        let outcome = if done { core.remove(namespaces, value, expect).await } else { core.put(namespaces, value, expect).await };
+        let outcome =
+            if done { core.remove(namespaces, value, expect).await } else { core.put(namespaces, value, expect).await };
         if !matches!(outcome, Ok(Err(_))) {
             return;
         }

@@ -21,7 +21,8 @@ impl Owners {
     pub(super) fn put(&mut self, place: &Place, value: &Value) -> bool {
         let metadata = &value["metadata"];
         let references = metadata["ownerReferences"].as_array();
-        let owners: Vec<String> = references.into_iter().flatten().filter_map(|r| r["uid"].as_str().map(str::to_owned)).collect();
+        let owners: Vec<String> =
+            references.into_iter().flatten().filter_map(|r| r["uid"].as_str().map(str::to_owned)).collect();
         if super::collector::waits(value) && metadata["deletionTimestamp"].is_string() {
             self.waiting.insert(metadata["uid"].as_str().unwrap_or_default().to_owned(), place.clone());
         }

@@ -42,7 +42,7 @@ fn unprocessable() -> Status {
 }
 
 /// What Go's JSON decoder calls a value.
-fn json_kind(value: &Value) -> &'static str {
+pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -103,9 +103,10 @@ fn not_acceptable(offer: Offer) -> Status {
 fn pretty(headers: &HeaderMap, query: &Query) -> bool {
     match query.get("pretty") {
         Some(_) => query.flag("pretty"),
-        None => headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).is_some_and(|agent| {
-            ["curl", "Wget", "Mozilla/5.0"].iter().any(|person| agent.starts_with(person))
-        }),
+        None => headers
+            .get(USER_AGENT)
+            .and_then(|v| v.to_str().ok())
+            .is_some_and(|agent| ["curl", "Wget", "Mozilla/5.0"].iter().any(|person| agent.starts_with(person))),
     }
 }
 

@@ -10,7 +10,8 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads a query string. Pairs that Go cannot read are left out, as upstream leaves them out.
     pub fn parse(query: Option<&str>) -> Self {
-        let pairs = query.unwrap_or_default().split('&').filter(|p| !p.is_empty() && !p.contains(';') && well_escaped(p));
+        let pairs =
+            query.unwrap_or_default().split('&').filter(|p| !p.is_empty() && !p.contains(';') && well_escaped(p));
         Self(
             pairs
                 .map(|pair| {
@@ -178,7 +179,11 @@ impl WriteOptions {
             errors.push(crate::field::FieldError::invalid(
                 "fieldManager",
                 &value,
-                format!("invalid character U+{:04X} (at position {})", u32::from(c), options.field_manager.find(c).unwrap_or(0)),
+                format!(
+                    "invalid character U+{:04X} (at position {})",
+                    u32::from(c),
+                    options.field_manager.find(c).unwrap_or(0)
+                ),
             ));
         }
         if query.get("force").is_some() {

@@ -95,7 +95,9 @@ fn resource(group: &str, version: &str, segments: &[&str]) -> ResourcePath {
 
 /// Whether every percent sign begins an escape.
 pub fn well_escaped(text: &str) -> bool {
-    text.split('%').skip(1).all(|rest| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)))
+    text.split('%')
+        .skip(1)
+        .all(|rest| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)))
 }
 
 /// Why upstream takes no such name in a path.
@@ -119,7 +121,8 @@ pub fn unescape(text: &str) -> String {
     let mut i = 0;
     while i < bytes.len() {
         let escape = (bytes[i] == b'%').then(|| bytes.get(i + 1..i + 3)).flatten();
-        let value = escape.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let value =
+            escape.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match value {
             Some(byte) => {
                 out.push(byte);
@@ -155,9 +158,15 @@ mod tests {
         assert_eq!((&*all.group, &*all.resource, &*all.namespace), ("apps", "deployments", ""));
         assert_eq!((&*at("/api/v1/nodes/a%2Fb").name, &*at("/api/v1/nodes/a%2Fb").subresource), ("a", "b"));
         assert_eq!(at("/api/v1/nodes/").resource, "nodes");
-        assert_eq!((&*at("/api/v1/namespaces//pods").resource, &*at("/api/v1/namespaces//pods").namespace), ("pods", ""));
+        assert_eq!(
+            (&*at("/api/v1/namespaces//pods").resource, &*at("/api/v1/namespaces//pods").namespace),
+            ("pods", "")
+        );
         assert_eq!(at("/api/v1/namespaces/a//pods").resource, "");
-        assert_eq!((well_escaped("a%2f%FFb"), well_escaped("%"), well_escaped("a%2"), well_escaped("%zz")), (true, false, false, false));
+        assert_eq!(
+            (well_escaped("a%2f%FFb"), well_escaped("%"), well_escaped("a%2"), well_escaped("%zz")),
+            (true, false, false, false)
+        );
         assert_eq!(Target::parse("/apis/apps"), Target::Group("apps".into()));
         assert_eq!(Target::parse("/healthz"), Target::Other);
     }

@@ -92,7 +92,10 @@ impl DeleteOptions {
     fn from_query(query: &Query) -> Result<Self, Status> {
         let number = |text: &str| {
             text.parse::<i64>().map_err(|_| {
-                Status::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", crate::field::go_quoted(text)))
+                Status::bad_request(format!(
+                    "strconv.ParseInt: parsing {}: invalid syntax",
+                    crate::field::go_quoted(text)
+                ))
             })
         };
         let grace = query.get("gracePeriodSeconds").map(number).transpose()?;
@@ -118,7 +121,9 @@ impl DeleteOptions {
                 let mut value = match format {
                     crate::request::Format::Yaml => codec::yaml(body).map_err(Status::bad_request)?,
                     _ => {
-                        let unread = |error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"));
+                        let unread = |error| {
+                            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+                        };
                         plimsoll_schema::decode::parse(body).map_err(unread)?.0
                     }
                 };
@@ -135,8 +140,9 @@ impl DeleteOptions {
                 }
                 let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
                 let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
-                codec::typed(value, expected, &mut Vec::new()).map_err(|status| {
-                    Status { message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(), ..status }
+                codec::typed(value, expected, &mut Vec::new()).map_err(|status| Status {
+                    message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(),
+                    ..status
                 })?
             }
         };
@@ -190,8 +196,7 @@ impl Call {
             Deleted::Waiting(object) => (object, false),
         };
         let code = if !gone && options.orphan == Some(false) { 202 } else { 200 };
-        let with_object = self.served.custom.is_some()
-            && !gone
+        let with_object = self.served.custom.is_some() && !gone
             || ANSWERED_WITH_OBJECT.contains(&(self.served.group.as_str(), self.served.kind.as_str()));
         if !gone || with_object {
             return Ok(Reply::Stored(code, object));
@@ -221,7 +226,12 @@ impl Call {
     }
 
     /// Deletes one object of this resource, or marks it.
-    pub(crate) async fn delete_one(&mut self, namespace: &str, name: &str, options: &DeleteOptions) -> Result<Deleted, Status> {
+    pub(crate) async fn delete_one(
+        &mut self,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
         let served = self.served.clone();
         let missing = || Status::not_found(served.name(), name);
         let mut current = self.core.store.get(&served.key, namespace, name);
@@ -255,7 +265,8 @@ impl Call {
             }
             // What goes at once is shown as it was: without the mark that only the waiting carry.
             let outcome = if gone {
-                let last = if old["metadata"]["deletionTimestamp"].is_string() || graceful(&served) { new } else { old };
+                let last =
+                    if old["metadata"]["deletionTimestamp"].is_string() || graceful(&served) { new } else { old };
                 self.core.remove(&served, last, expect).await?
             } else if new == old {
                 return Ok(Deleted::Waiting(object));
@@ -284,7 +295,7 @@ fn graceful(served: &Served) -> bool {
     (served.group.as_str(), served.kind.as_str()) == ("", "Pod")
 }
 
-fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
+pub(super) fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptions) -> Result<(), Status> {
     let metadata = &old["metadata"];
     for (what, wanted, found, perhaps) in [
         ("UID", &options.uid, metadata["uid"].as_str(), "deleted and then recreated"),
@@ -296,7 +307,8 @@ fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptio
         {
             // Namespaces have a deletion of their own upstream, and its words.
             if is_namespace(served) {
-                let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+                let why =
+                    format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
                 return Err(Status::conflict(served.name(), name, &why));
             }
             let why = format!(
@@ -311,7 +323,9 @@ fn preconditions(served: &Served, name: &str, old: &Value, options: &DeleteOptio
 
 /// The object with the marks of its deletion. None where a deletion that has begun stays as it is.
 fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp) -> Option<Value> {
-    if &*served.key == "apiextensions.k8s.io/customresourcedefinitions" && !old["metadata"]["deletionTimestamp"].is_string() {
+    if &*served.key == "apiextensions.k8s.io/customresourcedefinitions"
+        && !old["metadata"]["deletionTimestamp"].is_string()
+    {
         return Some(crate::custom::marked(old, now));
     }
     let mut new = old.clone();
@@ -323,14 +337,16 @@ fn marked(served: &Served, old: &Value, options: &DeleteOptions, now: Timestamp)
     } else {
         new["metadata"]["finalizers"] = json!(finalizers);
     }
-    let grace = if served.custom.is_some() { None } else { strategy::graceful_delete(served.kind(), old, options.grace) };
+    let grace =
+        if served.custom.is_some() { None } else { strategy::graceful_delete(served.kind(), old, options.grace) };
     let grace = grace.unwrap_or(0);
     let deleting = old["metadata"]["deletionTimestamp"].is_string();
     if deleting {
         let running = old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         // A later deletion may only shorten the time that is left.
         if grace < running {
-            let begun = old["metadata"]["deletionTimestamp"].as_str().and_then(|t| t.parse::<Timestamp>().ok()).unwrap_or(now);
+            let begun =
+                old["metadata"]["deletionTimestamp"].as_str().and_then(|t| t.parse::<Timestamp>().ok()).unwrap_or(now);
             let started = begun.checked_sub(SignedDuration::from_secs(running)).unwrap_or(begun);
             stamp(&mut new, started.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now), grace);
         } else if new == *old {

@@ -17,7 +17,9 @@ impl Call {
             }
         }
         let object = self.core.store.get(&self.served.key, self.scope(), &self.path.name);
-        object.map(|object| Reply::Stored(200, object)).ok_or_else(|| Status::not_found(self.served.name(), &self.path.name))
+        object
+            .map(|object| Reply::Stored(200, object))
+            .ok_or_else(|| Status::not_found(self.served.name(), &self.path.name))
     }
 
     /// The namespace under which the objects of this request are stored.

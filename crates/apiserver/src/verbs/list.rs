@@ -24,7 +24,8 @@ use crate::verbs::Call;
 const PIECE: usize = 256 << 10;
 
 /// What a `continue` parameter holds. The form is upstream's.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Continue {
     v: String,
     rv: i64,
@@ -44,7 +45,8 @@ impl Call {
     /// The selectors of this request.
     pub(super) fn filter(&self, options: &ListOptions) -> Result<Filter, Status> {
         let custom = self.served.custom.clone();
-        let general = |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
+        let general =
+            |field: &str| field == "metadata.name" || (field == "metadata.namespace" && self.served.namespaced());
         let filter = Filter::parse(&options.label_selector, &options.field_selector, |field| match &custom {
             Some(custom) if general(field) || custom.is_selectable(field) => Ok(field.to_owned()),
             Some(_) => Err(format!("field label not supported: {field}")),
@@ -167,13 +169,14 @@ impl Call {
             Transform::Table => {
                 let content = Content::List { items: &values, metadata: &metadata };
                 reply::table(&self.core, &self.served, content, include, true)
-            },
+            }
             Transform::Metadata => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": values.iter().map(reply::metadata_only).collect::<Vec<_>>(),
             }),
             Transform::None => {
-                let items = values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
+                let items =
+                    values.into_iter().map(|value| if self.served.custom.is_some() { value } else { untyped(value) });
                 let mut metadata = metadata;
                 // Lists of custom resources say even that they end here.
                 if self.served.custom.is_some() && metadata["continue"].is_null() {
@@ -240,33 +243,46 @@ fn not_base64(token: &str) -> String {
 
 fn decode_token(token: &str) -> Result<Continue, Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| invalid(&not_base64(token)))?;
-    let mut token: Continue = serde_json::from_slice(&bytes).map_err(|error| match bytes.first() {
-        // As Go says it: one byte, taken for a character.
-        Some(byte) if !matches!(byte, b'{' | b' ' | b'\t' | b'\r' | b'\n') => {
-            let quoted = crate::field::go_quoted(&char::from(*byte).to_string());
-            invalid(&format!("invalid character '{}' looking for beginning of value", quoted.trim_matches('"')))
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid(&not_base64(token)))?;
+    let (value, _) = plimsoll_schema::decode::parse(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    let mut token: Continue = match value {
+        Value::Null => Continue::default(),
+        Value::Object(_) => serde_json::from_value(value).map_err(|error| invalid(&error.to_string()))?,
+        other => {
+            let what = crate::patch::json_kind(&other);
+            return Err(invalid(&format!("json: cannot unmarshal {what} into Go value of type storage.continueToken")));
         }
-        Some(_) => invalid(&error.to_string()),
-        None => invalid("unexpected end of JSON input"),
-    })?;
+    };
     if token.v != "meta.k8s.io/v1" {
-        return Err(invalid(&format!("server does not recognize this encoded version \"{}\"", token.v)));
+        return Err(invalid(&format!("server does not recognize this encoded version {}", token.v)));
     }
-    if token.start.is_empty() || token.start.starts_with('/') || token.start.split('/').any(|part| part == "..") {
-        return Err(invalid(&format!("continue key is not valid: {}", token.start)));
+    if token.rv == 0 {
+        return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+    }
+    if token.start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    // A key must not lead out of its resource.
+    let start = token.start.trim_start_matches('/');
+    if start.is_empty() || start.split('/').any(|part| matches!(part, "." | ".." | "")) {
+        return Err(invalid(&token.start));
     }
     // The key of the last object and a zero byte: the next key there can be.
-    token.start.truncate(token.start.trim_end_matches('\0').len());
+    token.start = start.trim_end_matches('\0').to_owned();
     Ok(token)
 }
 
 /// 504: a version that does not exist yet.
 pub(super) fn too_large(asked: u64, current: u64) -> Status {
-    let mut status = Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
+    let mut status =
+        Status::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
     status.details = Some(Box::new(Details {
         retry_after_seconds: 1,
-        causes: vec![Cause { reason: "ResourceVersionTooLarge".into(), message: "Too large resource version".into(), field: String::new() }],
+        causes: vec![Cause {
+            reason: "ResourceVersionTooLarge".into(),
+            message: "Too large resource version".into(),
+            field: String::new(),
+        }],
         ..Details::default()
     }));
     status
@@ -279,34 +295,52 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
     let matching = options.version_match.as_str();
     if watch {
         if !options.continue_token.is_empty() {
-            errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+            errors.push(FieldError::forbidden(
+                match_field,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
         }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
                 if matching.is_empty() {
-                    errors.push(FieldError::forbidden(match_field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+                    errors.push(FieldError::forbidden(
+                        match_field,
+                        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                    ));
                 } else {
                     errors.push(FieldError::not_supported(match_field, &matching.into(), &["NotOlderThan"]));
                 }
             }
             None if !matching.is_empty() => {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                ));
             }
             _ => {}
         }
     } else {
         if !matching.is_empty() {
             if options.resource_version.is_empty() {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
             }
             if !options.continue_token.is_empty() {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch is forbidden when continue is provided"));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if !matches!(matching, "Exact" | "NotOlderThan") {
                 errors.push(FieldError::not_supported(match_field, &matching.into(), &["Exact", "NotOlderThan", ""]));
             }
             if matching == "Exact" && options.resource_version == "0" {
-                errors.push(FieldError::forbidden(match_field, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
             }
         }
         if options.send_initial_events.is_some() {

@@ -178,6 +178,4 @@ impl Call {
         let agent = self.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
         crate::apply::manager_name(parameter, agent)
     }
-
-
 }

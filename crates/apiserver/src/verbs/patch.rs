@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::apply::{self, Manager, Target};
 use crate::codec::{self, Expected};
+use crate::patch;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
 use crate::request::options::FieldValidation;
 use crate::status::Status;
 use crate::verbs::Call;
 use crate::verbs::write::{Made, OtherVersions};
-use crate::patch;
 
 /// How a patch is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,19 +88,17 @@ impl Call {
                 {
                     return Err(patch::undecodable(&patch::shown(&left), &why));
                 }
-                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(|status| {
-                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
+                let refused = |status: Status| {
+                    let why =
+                        status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
                     let shown = match way {
                         Way::Strategic => patch::shown(&left),
                         _ => patch::patched_text(served.schema(), &patched, &patch),
                     };
                     patch::undecodable(&shown, &why)
-                })?;
-                let warnings = codec::strict(problems, expected, validation).map_err(|status| {
-                    let why = status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
-                    let shown = if way == Way::Strategic { patch::shown(&left) } else { patched.to_string() };
-                    patch::undecodable(&shown, &why)
-                })?;
+                };
+                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(refused)?;
+                let warnings = codec::strict(problems, expected, validation).map_err(refused)?;
                 call.warnings = warnings;
                 let mut new = call.with_defaults(new)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
@@ -121,12 +119,19 @@ impl Call {
         let mut problems = Vec::new();
         let config: Value = match way {
             Way::ApplyJson => {
-                let (value, duplicates) = decode::parse(&body).map_err(|e| Status::bad_request(format!("error decoding JSON: {e}")))?;
+                let (value, duplicates) =
+                    decode::parse(&body).map_err(|e| Status::bad_request(format!("error decoding JSON: {e}")))?;
                 problems.extend(duplicates);
                 value
             }
-            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?,
+            _ => codec::yaml(&body).map_err(|e| Status::bad_request(format!("error encoding patch: {e}")))?,
         };
+        if !config.is_object() && !config.is_null() {
+            let what = patch::json_kind(&config);
+            return Err(Status::bad_request(format!(
+                "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            )));
+        }
         let manager = options.field_manager.clone();
         let subresource = self.path.subresource.clone();
         let force = options.force.unwrap_or(false);
@@ -162,12 +167,23 @@ impl Call {
     ) -> Result<Option<Value>, Status> {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
-        let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
+        let target = Target {
+            schema: self.served.schema(),
+            kind: self.served.kind(),
+            custom: self.served.custom.is_some(),
+            reset: &reset,
+            versions: &versions,
+        };
         apply::apply(&target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
     }
 
     /// An applied object, decoded and with its defaults, as any object that a client sent.
-    fn completed(&mut self, merged: Value, duplicates: &[String], validation: FieldValidation) -> Result<Value, Status> {
+    fn completed(
+        &mut self,
+        merged: Value,
+        duplicates: &[String],
+        validation: FieldValidation,
+    ) -> Result<Value, Status> {
         let served = self.served.clone();
         let expected = Expected::from(&*served);
         let mut problems = duplicates.to_vec();

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::codec::{self, Expected};
 use crate::field::FieldError;
+use crate::patch;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
 use crate::status::Status;
 use crate::verbs::write::{Made, Outcome};
 use crate::verbs::{Call, Verb};
-use crate::patch;
 
 /// Where a resource has its replicas.
 struct Places {
@@ -84,7 +84,8 @@ impl Call {
     }
 
     pub(super) async fn set_scale(&mut self, verb: Verb, body: Bytes) -> Result<Reply, Status> {
-        let options = WriteOptions::parse(&self.query, if verb == Verb::Patch { "PatchOptions" } else { "UpdateOptions" })?;
+        let options =
+            WriteOptions::parse(&self.query, if verb == Verb::Patch { "PatchOptions" } else { "UpdateOptions" })?;
         let table = plimsoll_schema::Table::builtin();
         let ty = codec::builtin_type("autoscaling", "v1", "Scale").ok_or_else(|| Status::internal("no Scale"))?;
         let schema = plimsoll_schema::Schema::new(&table, &ty);
@@ -94,7 +95,8 @@ impl Call {
         } else {
             None
         };
-        let media = self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+        let media =
+            self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
         let manager = self.manager(&options.field_manager);
         // The object itself is updated, through its main path's rules.
         self.path.subresource.clear();
@@ -117,7 +119,8 @@ impl Call {
                 let wanted = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
                 if replicas < 0 && call.served.custom.is_none() {
-                    let error = FieldError::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
+                    let error =
+                        FieldError::invalid("spec.replicas", &replicas.into(), "must be greater than or equal to 0");
                     return Err(Status::invalid("autoscaling", "Scale", &call.path.name, &[error]));
                 }
                 let mut new = old.clone();
@@ -154,7 +157,8 @@ fn untimed(object: &mut Value, manager: &str) {
 fn selector_text(selector: &Value) -> String {
     let mut parts = Vec::new();
     // A ReplicationController's selector is a plain map.
-    let labels = selector.get("matchLabels").or(if selector.get("matchExpressions").is_none() { Some(selector) } else { None });
+    let labels =
+        selector.get("matchLabels").or(if selector.get("matchExpressions").is_none() { Some(selector) } else { None });
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         if let Some(value) = value.as_str() {
             parts.push((key.clone(), format!("{key}={value}")));
@@ -162,7 +166,8 @@ fn selector_text(selector: &Value) -> String {
     }
     for requirement in selector["matchExpressions"].as_array().into_iter().flatten() {
         let key = requirement["key"].as_str().unwrap_or_default();
-        let mut values: Vec<&str> = requirement["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut values: Vec<&str> =
+            requirement["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         values.sort_unstable();
         let text = match requirement["operator"].as_str().unwrap_or_default() {
             "In" => format!("{key} in ({})", values.join(",")),

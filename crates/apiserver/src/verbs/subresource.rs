@@ -11,7 +11,7 @@ use crate::request::WriteOptions;
 use crate::status::{GroupResource, Status};
 use crate::store::Expect;
 use crate::value::name;
-use crate::verbs::delete::DeleteOptions;
+use crate::verbs::delete::{DeleteOptions, preconditions};
 use crate::verbs::{Call, Verb};
 
 impl Call {
@@ -20,7 +20,11 @@ impl Call {
         let sub = self.path.subresource.clone();
         let Some(part) = served.subresource(&sub) else {
             let custom = served.custom.is_some();
-            return Err(if custom { Status::not_found(served.name(), &self.path.name) } else { Status::no_such_path() });
+            return Err(if custom {
+                Status::not_found(served.name(), &self.path.name)
+            } else {
+                Status::no_such_path()
+            });
         };
         if matches!(sub.as_str(), "log" | "exec" | "attach" | "portforward" | "proxy") {
             return self.needs_a_node(&sub);
@@ -63,9 +67,16 @@ impl Call {
         let group = if kind.version.is_empty() { self.served.group.clone() } else { kind.group.clone() };
         let version = if kind.version.is_empty() { self.served.version.clone() } else { kind.version.clone() };
         let kind = kind.kind.clone();
-        let ty = codec::builtin_type(&group, &version, &kind).ok_or_else(|| Status::internal(format!("no type {kind}")))?;
+        let ty =
+            codec::builtin_type(&group, &version, &kind).ok_or_else(|| Status::internal(format!("no type {kind}")))?;
         let table = plimsoll_schema::Table::builtin();
-        let expected = Expected { group: &group, version: &version, kind: &kind, schema: plimsoll_schema::Schema::new(&table, &ty), custom: None };
+        let expected = Expected {
+            group: &group,
+            version: &version,
+            kind: &kind,
+            schema: plimsoll_schema::Schema::new(&table, &ty),
+            custom: None,
+        };
         let decoded = codec::body(body, self.body_format()?, expected, options.field_validation)?;
         self.warnings.extend(decoded.warnings);
         Ok(decoded.object)
@@ -94,7 +105,8 @@ impl Call {
         };
         admission::mutate(&request, &mut wanted, &*core)?;
         for _ in 0..32 {
-            let object = core.store.get(&pods.key, &namespace, pod).ok_or_else(|| Status::not_found(pods.name(), pod))?;
+            let object =
+                core.store.get(&pods.key, &namespace, pod).ok_or_else(|| Status::not_found(pods.name(), pod))?;
             let mut value = core.value(pods, &object)?;
             binding::assign(&mut value, &wanted, &core.now_text())?;
             if options.dry_run {
@@ -104,11 +116,18 @@ impl Call {
                 break;
             }
         }
-        Ok(Reply::Other(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+        Ok(Reply::Other(
+            201,
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+        ))
     }
 
     /// Creates that store nothing under their own name: a binding by the older path.
-    pub(super) async fn created_otherwise(&mut self, object: &Value, options: &WriteOptions) -> Result<Option<Reply>, Status> {
+    pub(super) async fn created_otherwise(
+        &mut self,
+        object: &Value,
+        options: &WriteOptions,
+    ) -> Result<Option<Reply>, Status> {
         if (self.served.group.as_str(), self.served.resource.resource.as_str()) != ("", "bindings") {
             return Ok(None);
         }
@@ -136,16 +155,22 @@ impl Call {
             let pod = core.value(&self.served, &object)?;
             let budgets = core.list("policy", "poddisruptionbudgets", Some(&namespace));
             let verdict = eviction::decide(&pod, &budgets, &core.now_text())?;
-            if let Some(budget) = verdict.budget
+            if let Some(mut budget) = verdict.budget
                 && !delete.dry_run
             {
                 let registry = core.registry();
-                let budgets = registry.of_group("policy", "poddisruptionbudgets").ok_or_else(Status::no_such_path)?;
+                let served = registry.of_group("policy", "poddisruptionbudgets").ok_or_else(Status::no_such_path)?;
                 let revision = budget["metadata"]["resourceVersion"].as_str().and_then(|v| v.parse().ok()).unwrap_or(0);
-                if core.put(budgets, budget, Expect::Revision(revision)).await?.is_err() {
+                let called = crate::value::name(&budget).to_owned();
+                let old = budgets.iter().find(|old| crate::value::name(old) == called);
+                let call = Call::internal(core.clone(), served.clone(), &namespace, &called);
+                call.own(old.map(|old| &**old), &mut budget, "kube-apiserver", "status");
+                if core.put(served, budget, Expect::Revision(revision)).await?.is_err() {
                     continue;
                 }
             }
+            // An eviction that is meant for another pod leaves no mark on this one.
+            preconditions(&self.served, &name, &pod, &delete)?;
             let mut delete = delete.clone();
             let mut revision = object.revision;
             if !delete.dry_run {
@@ -169,7 +194,10 @@ impl Call {
                 },
                 Err(status) => return Err(status),
             }
-            return Ok(Reply::Other(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})));
+            return Ok(Reply::Other(
+                201,
+                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+            ));
         }
         Err(self.changed())
     }
@@ -178,7 +206,8 @@ impl Call {
     async fn issue_token(&mut self, body: Bytes) -> Result<Reply, Status> {
         let options = WriteOptions::parse(&self.query, "CreateOptions")?;
         let request = self.part_body(&body, &options)?;
-        crate::reviews::token(&self.core, self.scope(), &self.path.name, &request).map(|answer| Reply::Other(201, answer))
+        crate::reviews::token(&self.core, self.scope(), &self.path.name, &request)
+            .map(|answer| Reply::Other(201, answer))
     }
 }
 

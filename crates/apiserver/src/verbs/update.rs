@@ -26,11 +26,17 @@ impl Call {
         }
         let unversioned = matches!(object["metadata"]["resourceVersion"].as_str(), None | Some("" | "0"));
         if unversioned && !strategy::allow_unconditional_update(served.kind()) && served.custom.is_none() {
-            let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
+            let error = FieldError {
+                value: "0".into(),
+                ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update")
+            };
             return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         if unversioned && served.custom.is_some() {
-            let error = FieldError { value: "0".into(), ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update") };
+            let error = FieldError {
+                value: "0".into(),
+                ..FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update")
+            };
             return Err(Status::invalid(&served.group, &served.resource.resource, &self.path.name, &[error]));
         }
         let manager = self.manager(&options.field_manager);
@@ -82,7 +88,9 @@ impl Call {
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {
-        let may = self.path.subresource.is_empty() && strategy::allow_create_on_update(self.served.kind()) && self.served.custom.is_none();
+        let may = self.path.subresource.is_empty()
+            && strategy::allow_create_on_update(self.served.kind())
+            && self.served.custom.is_none();
         if !may {
             return Err(Status::not_found(self.served.name(), &self.path.name));
         }

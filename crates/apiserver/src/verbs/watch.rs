@@ -36,7 +36,8 @@ const PIECE: usize = 64 << 10;
 impl Call {
     pub(super) fn watch(&mut self) -> Result<Reply, Status> {
         if self.accept.format == Format::Yaml {
-            let types = if self.served.custom.is_some() { "" } else { ", application/vnd.kubernetes.protobuf;stream=watch" };
+            let types =
+                if self.served.custom.is_some() { "" } else { ", application/vnd.kubernetes.protobuf;stream=watch" };
             let why = format!("only the following media types are accepted: application/json;stream=watch{types}");
             return Err(Status::new(406, "NotAcceptable", why));
         }
@@ -70,7 +71,8 @@ impl Call {
             if asked > store.revision() {
                 return Err(super::list::too_large(asked, store.revision()));
             }
-            let request = ListRequest { namespace: Some(namespace.as_str()).filter(|n| !n.is_empty()), ..ListRequest::default() };
+            let request =
+                ListRequest { namespace: Some(namespace.as_str()).filter(|n| !n.is_empty()), ..ListRequest::default() };
             let list = store
                 .list_filtered(&self.served.key, &request, |object| filter.matches(object))
                 .map_err(|error| Status::expired(error.to_string()))?;
@@ -97,7 +99,8 @@ impl Call {
             _ => LONGEST,
         };
         let closing = (options.bookmarks && options.send_initial_events == Some(true)).then_some(from);
-        let state = State { watcher, filter, namespace, sink, backlog, closing, skip_until, bookmarks: options.bookmarks };
+        let state =
+            State { watcher, filter, namespace, sink, backlog, closing, skip_until, bookmarks: options.bookmarks };
         let content_type = match (self.accept.format, self.accept.transform) {
             (Format::Protobuf, _) => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",
@@ -201,7 +204,9 @@ struct Sink {
 
 impl Sink {
     fn event(&mut self, kind: &str, object: &Object) {
-        let plain = self.accept.format == Format::Json && self.accept.transform == Transform::None && self.served.shown_as_stored();
+        let plain = self.accept.format == Format::Json
+            && self.accept.transform == Transform::None
+            && self.served.shown_as_stored();
         if plain {
             self.out.extend_from_slice(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
             self.out.extend_from_slice(&object.bytes);

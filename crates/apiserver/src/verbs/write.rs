@@ -77,7 +77,13 @@ impl Call {
     pub(crate) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
-        let target = Target { schema: self.served.schema(), kind: self.served.kind(), custom: self.served.custom.is_some(), reset: &reset, versions: &versions };
+        let target = Target {
+            schema: self.served.schema(),
+            kind: self.served.kind(),
+            custom: self.served.custom.is_some(),
+            reset: &reset,
+            versions: &versions,
+        };
         apply::update(&target, old, new, &Manager { name: manager, subresource }, self.core.clock.now());
     }
 
@@ -112,7 +118,12 @@ impl Call {
     }
 
     /// Stores a new object that has its defaults. `name` is what the path says, where it says one.
-    pub(super) async fn insert(&mut self, mut object: Value, options: &WriteOptions, owned: bool) -> Result<Outcome, Status> {
+    pub(super) async fn insert(
+        &mut self,
+        mut object: Value,
+        options: &WriteOptions,
+        owned: bool,
+    ) -> Result<Outcome, Status> {
         self.check_place(&mut object)?;
         if self.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
             let why = "create not allowed while custom resource definition is terminating";
@@ -126,7 +137,8 @@ impl Call {
         if version.is_some_and(|version| version > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
-        let generated = name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
+        let generated =
+            name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
         if !owned {
             let manager = self.manager(&options.field_manager);
             self.own(None, &mut object, &manager, "");
@@ -158,7 +170,10 @@ impl Call {
                     return Err(Status::new(
                         409,
                         "AlreadyExists",
-                        format!("{} \"{called}\" already exists, the server was not able to generate a unique name for the object", self.served.name()),
+                        format!(
+                            "{} \"{called}\" already exists, the server was not able to generate a unique name for the object",
+                            self.served.name()
+                        ),
                     ));
                 }
                 Err(_) => return Err(Status::already_exists(self.served.name(), &called)),
@@ -238,7 +253,9 @@ impl Call {
         } else if found.is_empty() {
             object["metadata"]["namespace"] = scope.into();
         } else if found != scope {
-            return Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
         }
         let (path, found) = (self.path.name.as_str(), name(object));
         if !path.is_empty() && found.is_empty() {
@@ -269,7 +286,8 @@ impl Call {
                 Made::New(new) => new,
             };
             let asked = new["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-            let asked = if asked.is_empty() { 0 } else { parse_version(&asked).map_err(|why| Status::new(500, "", why))? };
+            let asked =
+                if asked.is_empty() { 0 } else { parse_version(&asked).map_err(|why| Status::new(500, "", why))? };
             // What is there when the request read it counts as named: only what a request does not know is retried.
             let named = asked > 0 && asked != object.revision;
             if named {
@@ -376,7 +394,9 @@ pub(crate) fn ended(served: &Served, object: &Value) -> bool {
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
     let finalized = none(&metadata["finalizers"])
         && (served.kind != "Namespace" || !served.group.is_empty() || none(&object["spec"]["finalizers"]));
-    metadata["deletionTimestamp"].is_string() && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0 && finalized
+    metadata["deletionTimestamp"].is_string()
+        && metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
+        && finalized
 }
 
 /// The other versions of the resource, for ownership that was written in them.

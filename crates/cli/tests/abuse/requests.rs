@@ -25,7 +25,14 @@ pub struct Case {
 struct Cases(Vec<Case>);
 
 impl Cases {
-    fn add(&mut self, code: u16, method: &'static str, path: impl Into<String>, headers: &[&str], body: impl Into<Vec<u8>>) {
+    fn add(
+        &mut self,
+        code: u16,
+        method: &'static str,
+        path: impl Into<String>,
+        headers: &[&str],
+        body: impl Into<Vec<u8>>,
+    ) {
         let (path, body) = (path.into(), body.into());
         let start: String = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
         let name = format!("{method} {} {headers:?} {start}", path.chars().take(120).collect::<String>());
@@ -122,7 +129,13 @@ fn bodies(cases: &mut Cases) {
     }
     let named = |name: &str| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
     cases.add(422, "POST", MAPS, &[JSON], named(&"a".repeat(300)));
-    cases.add(422, "POST", MAPS, &[JSON], format!(r#"{{"metadata":{{"name":"big"}},"data":{{"a":"{}"}}}}"#, "x".repeat(1_048_577)));
+    cases.add(
+        422,
+        "POST",
+        MAPS,
+        &[JSON],
+        format!(r#"{{"metadata":{{"name":"big"}},"data":{{"a":"{}"}}}}"#, "x".repeat(1_048_577)),
+    );
     cases.add(201, "POST", MAPS, &[JSON], *b"{\"metadata\":{\"name\":\"octets\"},\"data\":{\"a\":\"\xff\xfe\"}}");
     cases.add(422, "POST", MAPS, &[JSON], *b"{\"metadata\":{\"name\":\"\xff\"}}");
     cases.add(201, "POST", MAPS, &[JSON], *br#"{"metadata":{"name":"surrogate"},"data":{"a":"\ud800"}}"#);
@@ -135,11 +148,19 @@ fn bodies(cases: &mut Cases) {
         cases.add(code, "POST", format!("{MAPS}?{query}"), &[JSON], named("x"));
     }
     cases.add(400, "POST", format!("{MAPS}?fieldValidation=Strict"), &[JSON], r#"{"metadata":{"name":"x"},"foo":1}"#);
-    cases.add(400, "POST", format!("{MAPS}?fieldValidation=Strict"), &[JSON], r#"{"metadata":{"name":"x"},"data":{"a":"1","a":"2"}}"#);
+    cases.add(
+        400,
+        "POST",
+        format!("{MAPS}?fieldValidation=Strict"),
+        &[JSON],
+        r#"{"metadata":{"name":"x"},"data":{"a":"1","a":"2"}}"#,
+    );
     cases.add(415, "POST", MAPS, &["Content-Type: text/plain"], named("x"));
     cases.add(415, "POST", MAPS, &["Content-Type: ;;;"], named("x"));
     cases.add(415, "POST", MAPS, &["Content-Type: application/cbor"], *b"\xa0");
-    for bytes in [&b"abc"[..], b"", b"k8s\0", b"k8s\0\xff\xff\xff", b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x05\x0a\x7f"] {
+    for bytes in
+        [&b"abc"[..], b"", b"k8s\0", b"k8s\0\xff\xff\xff", b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x05\x0a\x7f"]
+    {
         cases.add(400, "POST", MAPS, &[PROTOBUF], bytes);
     }
 }
@@ -169,7 +190,8 @@ fn patches(cases: &mut Cases) {
         format!("[{}]", vec![one; count].join(","))
     };
     let (most, more) = (many(10_000), many(10_001));
-    let copies: Vec<String> = (0..30).map(|i| format!(r#"{{"op":"copy","from":"/data","path":"/data/c{i}"}}"#)).collect();
+    let copies: Vec<String> =
+        (0..30).map(|i| format!(r#"{{"op":"copy","from":"/data","path":"/data/c{i}"}}"#)).collect();
     let copies = format!("[{}]", copies.join(","));
     let long = format!(r#"[{{"op":"add","path":"{}","value":1}}]"#, "/a".repeat(100_000));
     let deep = format!(r#"[{{"op":"add","path":"/x","value":{}}}]"#, nested(10_001));
@@ -215,18 +237,18 @@ fn patches(cases: &mut Cases) {
     ] {
         cases.add(code, "PATCH", BASE, &[MERGE], body);
     }
-    for (code, body) in [
-        (400, ""),
-        (400, "{"),
-        (400, "[]"),
-        (200, "{}"),
-        (400, &deep),
-        (400, r#"{"metadata":null}"#),
-    ] {
+    for (code, body) in [(400, ""), (400, "{"), (400, "[]"), (200, "{}"), (400, &deep), (400, r#"{"metadata":null}"#)] {
         cases.add(code, "PATCH", BASE, &[STRATEGIC], body);
     }
     let bomb = bomb();
-    for (code, body) in [(400, "x"), (400, "[]"), (400, "a: ["), (400, &"[".repeat(10_000)), (400, &bomb), (200, "{apiVersion: v1, kind: ConfigMap, metadata: {name: base}}")] {
+    for (code, body) in [
+        (400, "x"),
+        (400, "[]"),
+        (400, "a: ["),
+        (400, &"[".repeat(10_000)),
+        (400, &bomb),
+        (200, "{apiVersion: v1, kind: ConfigMap, metadata: {name: base}}"),
+    ] {
         cases.add(code, "PATCH", format!("{BASE}?fieldManager=q"), &[APPLY], body);
     }
     cases.add(422, "PATCH", BASE, &[APPLY], "{}");

@@ -136,7 +136,8 @@ impl Server {
     /// A connection for ordinary requests.
     pub async fn client(&self) -> Result<Client, Lost> {
         let stream = self.tls(b"h2").await?;
-        let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+        let (sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Client { sender, token: self.token.clone().into() })
     }
@@ -170,7 +171,9 @@ impl Server {
         if !headers.iter().any(|h| h.starts_with("Authorization:")) {
             out.extend_from_slice(format!("Authorization: Bearer {}\r\n", self.token).as_bytes());
         }
-        if !headers.iter().any(|h| h.starts_with("Content-Length:")) && (!body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH")) {
+        if !headers.iter().any(|h| h.starts_with("Content-Length:"))
+            && (!body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH"))
+        {
             out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
         }
         for header in headers {
@@ -227,7 +230,13 @@ pub struct Client {
 
 impl Client {
     /// Sends a request and gives its answer as it begins.
-    pub async fn open(&self, method: &str, path: &str, media: &str, body: impl Into<Bytes>) -> Result<Response<Incoming>, Lost> {
+    pub async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        media: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<Response<Incoming>, Lost> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("https://localhost{path}"))

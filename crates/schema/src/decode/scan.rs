@@ -19,7 +19,9 @@ pub fn mended(text: &[u8]) -> Option<Vec<u8>> {
     while let Some(first) = rest.first() {
         let (written, taken): (&[u8], usize) = match first {
             b'\\' => match escape(rest) {
-                Some(0xD800..=0xDBFF) if matches!(rest.get(6..).and_then(escape), Some(0xDC00..=0xDFFF)) => (&rest[..12], 12),
+                Some(0xD800..=0xDBFF) if matches!(rest.get(6..).and_then(escape), Some(0xDC00..=0xDFFF)) => {
+                    (&rest[..12], 12)
+                }
                 Some(0xD800..=0xDFFF) => (br"\ufffd", 6),
                 _ => (&rest[..rest.len().min(2)], 2),
             },
@@ -283,7 +285,10 @@ mod tests {
         let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert_eq!(complaint(deep(10_000).as_bytes()), None);
         assert_eq!(complaint(deep(10_001).as_bytes()).unwrap(), "invalid character '[' exceeded max depth");
-        assert_eq!(complaint(r#"{"a":"#.repeat(100_000).as_bytes()).unwrap(), "invalid character '{' exceeded max depth");
+        assert_eq!(
+            complaint(r#"{"a":"#.repeat(100_000).as_bytes()).unwrap(),
+            "invalid character '{' exceeded max depth"
+        );
     }
 
     #[test]

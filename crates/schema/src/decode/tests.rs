@@ -28,7 +28,8 @@ fn empty_optional_fields_go_and_plain_structs_stay() {
 
 #[test]
 fn lists_without_omitempty_are_null() {
-    let (role, _) = round(("rbac.authorization.k8s.io", "v1", "ClusterRole"), json!({"metadata": {"name": "r"}, "rules": []}));
+    let (role, _) =
+        round(("rbac.authorization.k8s.io", "v1", "ClusterRole"), json!({"metadata": {"name": "r"}, "rules": []}));
     assert_eq!(role.unwrap(), json!({"metadata": {"name": "r"}, "rules": null}));
 }
 

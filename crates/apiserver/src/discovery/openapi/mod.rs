@@ -36,8 +36,10 @@ const ROOT: &str = "/openapi/v3";
 const SECOND: &str = "/openapi/v2";
 const JSON: &str = "application/json";
 /// Clients write the first, for which servers have always answered with the second.
-const PROTOBUF: [&str; 2] =
-    ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"];
+const PROTOBUF: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+];
 
 /// All documents of a registry, by their place under `/openapi/v3/`, and the index of them.
 #[derive(Debug)]
