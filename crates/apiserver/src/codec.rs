@@ -86,7 +86,8 @@ pub fn body(
         return Err(unrecognized(format!("{why} ({})", excerpt(bytes))));
     }
     let object = typed(value, expected, &mut problems)?;
-    if format == Format::Json && problems.len() > 1 {
+    // Custom resources are checked part by part, and told so.
+    if format == Format::Json && problems.len() > 1 && expected.custom.is_none() {
         order::as_written(bytes, &mut problems);
     }
     strict(problems, expected, validation).map(|warnings| Decoded { object, warnings })
