@@ -245,8 +245,14 @@ fn yaml_complaint(error: &str) -> String {
         ("budget breached", "document contains excessive aliasing"),
         ("recursion limit", "exceeded max depth of 10000"),
     ];
-    let words = known.iter().find(|(mark, _)| line.contains(mark)).map_or(line, |(_, words)| words);
-    format!("yaml: {words}")
+    if let Some((_, words)) = known.iter().find(|(mark, _)| line.contains(mark)) {
+        return format!("yaml: {words}");
+    }
+    // Upstream's parser tells the line and not the column.
+    match line.split_once(": ").and_then(|(place, why)| Some((place.strip_prefix("line ")?.split(' ').next()?, why))) {
+        Some((number, why)) => format!("yaml: line {number}: {why}"),
+        None => format!("yaml: {line}"),
+    }
 }
 
 fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {

@@ -137,7 +137,7 @@ impl Core {
         let change = Change::put(&served.key, &namespace, &name, expect, move |revision| {
             (encoded.stamp(revision), encoded.meta)
         });
-        let outcome = self.write(change).await?;
+        let outcome = self.write(Write::one(change)).await?;
         if let Ok(object) = &outcome {
             self.follow.written(self, served, &value, object);
         }
@@ -169,15 +169,34 @@ impl Core {
         let (namespace, name) = (crate::value::namespace(&last).to_owned(), crate::value::name(&last).to_owned());
         let encoded = self.encode(served, last.clone())?;
         let change = Change::delete(&served.key, &namespace, &name, expect, move |revision| encoded.stamp(revision));
-        let outcome = self.write(change).await?;
+        let outcome = self.write(Write::one(change)).await?;
         if let Ok(object) = &outcome {
             self.follow.removed(self, served, &last, object);
         }
         Ok(outcome)
     }
 
-    async fn write(&self, change: Change) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
-        match self.store.write(Write::one(change)).await {
+    /// Marks an object as being deleted and removes it, in one write: watchers see both, and a crash leaves none or all.
+    pub(crate) async fn mark_and_remove(
+        &self,
+        served: &Served,
+        last: Value,
+        expect: Expect,
+    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+        let (namespace, name) = (crate::value::namespace(&last).to_owned(), crate::value::name(&last).to_owned());
+        let (marked, gone) = (self.encode(served, last.clone())?, self.encode(served, last.clone())?);
+        let mark =
+            Change::put(&served.key, &namespace, &name, expect, move |revision| (marked.stamp(revision), marked.meta));
+        let remove = Change::delete(&served.key, &namespace, &name, Expect::Any, move |revision| gone.stamp(revision));
+        let outcome = self.write(Write::one(mark).and(remove)).await?;
+        if let Ok(object) = &outcome {
+            self.follow.removed(self, served, &last, object);
+        }
+        Ok(outcome)
+    }
+
+    async fn write(&self, write: Write) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+        match self.store.write(write).await {
             Ok(written) => written.object().cloned().map(Ok).ok_or_else(|| Status::internal("nothing was written")),
             Err(WriteError::Conflict { current, .. }) => Ok(Err(current)),
             Err(error @ WriteError::Key { .. }) => Err(Status::bad_request(error.to_string())),

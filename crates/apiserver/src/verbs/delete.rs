@@ -252,21 +252,13 @@ impl Call {
             if options.dry_run {
                 return Ok(if gone { Deleted::Gone(object) } else { Deleted::Waiting(object) });
             }
-            let mut expect = Expect::Revision(object.revision);
-            // A pod that goes at once is marked first all the same: watchers see both.
-            if gone && graceful(&served) && new != old {
-                match self.core.put(&served, new.clone(), expect).await? {
-                    Ok(written) => expect = Expect::Revision(written.revision),
-                    Err(now) => {
-                        current = now;
-                        continue;
-                    }
-                }
-            }
-            // What goes at once is shown as it was: without the mark that only the waiting carry.
-            let outcome = if gone {
-                let last =
-                    if old["metadata"]["deletionTimestamp"].is_string() || graceful(&served) { new } else { old };
+            let expect = Expect::Revision(object.revision);
+            let outcome = if gone && graceful(&served) && new != old {
+                // A pod that goes at once is marked first all the same: watchers see both.
+                self.core.mark_and_remove(&served, new, expect).await?
+            } else if gone {
+                // What goes at once is shown as it was: without the mark that only the waiting carry.
+                let last = if old["metadata"]["deletionTimestamp"].is_string() { new } else { old };
                 self.core.remove(&served, last, expect).await?
             } else if new == old {
                 return Ok(Deleted::Waiting(object));
