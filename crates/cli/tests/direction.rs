@@ -217,7 +217,7 @@ fn a_wrong_edge_is_reported() {
         ("plimsoll-engine", "plimsoll-api", "engine must not use api"),
         ("plimsoll-engine", "tokio", "engine must not use tokio: it is pure"),
         ("plimsoll-api", "plimsoll-cli", "api must not use cli"),
-        ("plimsoll-apiserver", "plimsoll-engine", "apiserver must not use engine"),
+        ("plimsoll-apiserver", "plimsoll-api", "apiserver must not use api"),
         ("plimsoll-scheduler", "plimsoll-apiserver", "scheduler must not use apiserver"),
         ("plimsoll-scheduler", "plimsoll-controllers", "scheduler must not use controllers"),
         ("plimsoll-controllers", "plimsoll-csi", "controllers must not use csi"),
