@@ -83,7 +83,8 @@ fn put_field(out: &mut Vec<u8>, table: &Table, ty: &StructType, field: &Field, n
         Type::List(of) => put_list(out, table, of, number, value),
         Type::Map(of) => put_map(out, table, of, number, value),
         Type::Bytes if value.is_none_or(Value::is_null) => {}
-        _ if field.pointer && value.is_none() => {}
+        // A pointer to nothing is written as null in JSON where it must be, and not at all here.
+        _ if field.pointer && value.is_none_or(Value::is_null) => {}
         ty => put_value(out, table, ty, number, value.unwrap_or(&Value::Null)),
     }
 }
