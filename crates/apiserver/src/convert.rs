@@ -1,8 +1,10 @@
 //! Between versions of a kind that share one store: core and events.k8s.io Events, autoscaling v1 and v2; custom resources change only
 //! their `apiVersion`.
 
+use plimsoll_schema::{Schema, Table, decode};
 use serde_json::Value;
 
+use crate::codec;
 use crate::defaults::{convert_autoscaler, convert_event};
 use crate::kind::Kind;
 use crate::registry::Served;
@@ -33,4 +35,13 @@ fn convert(served: &Served, object: &mut Value, group: &str, version: &str) {
         _ => {}
     }
     object["apiVersion"] = Kind::new(group, version, "").api_version().into();
+    // The versions differ in what they always write.
+    if let Some(ty) = codec::builtin_type(group, version, &served.kind) {
+        let table = Table::builtin();
+        let value = std::mem::take(object);
+        *object = match decode::canonical(Schema::new(&table, &ty), value.clone(), &mut decode::Report::default()) {
+            Ok(canonical) => canonical,
+            Err(_) => value,
+        };
+    }
 }
