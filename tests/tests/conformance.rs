@@ -2,6 +2,8 @@
 //!
 //! `UPDATE=1` also writes upstream's answers down, for the replay of `recorded.rs`; `ONLY=name` plays some of the scenarios.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+
 use plimsoll_tests::embedded::Embedded;
 use plimsoll_tests::suite::{Theirs, run};
 use plimsoll_tests::upstream::{Options, Upstream};

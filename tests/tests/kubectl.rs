@@ -2,6 +2,8 @@
 //!
 //! The sessions are in `tests/kubectl`; `ONLY=name` plays some of them.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+
 use std::path::Path;
 
 use plimsoll_tests::embedded::Embedded;

@@ -1,5 +1,7 @@
 //! The conformance scenarios against what the real kube-apiserver answered when they were recorded: needs no Go and no network.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+
 use plimsoll_tests::embedded::Embedded;
 use plimsoll_tests::suite::{Theirs, run};
 

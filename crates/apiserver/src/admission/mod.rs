@@ -119,10 +119,8 @@ pub fn mutate(request: &Request<'_>, object: &mut Value, cluster: &dyn Cluster) 
         return Ok(());
     }
     match (request.resource.group, request.resource.resource, request.subresource) {
-        ("", "pods", "binding") => {
-            if text(object, &["target", "kind"]) == "Node" {
-                claims::topology_labels(object, cluster, &["target", "name"]);
-            }
+        ("", "pods", "binding") if text(object, &["target", "kind"]) == "Node" => {
+            claims::topology_labels(object, cluster, &["target", "name"]);
         }
         ("", "nodes", "") if request.plugins.taint_nodes_by_condition => tolerations::taint_until_ready(object),
         ("", "persistentvolumeclaims", "") => {

@@ -165,11 +165,13 @@ fn types(node: &Node, value: &Value, path: &str, found: &mut Found) {
     let whole = kind == "number" && value.as_f64().is_some_and(number::is_whole) && has("integer");
     let widened = kind == "integer" && has("number");
     let listed = matches!(value, Value::String(_) | Value::Array(_));
-    if !listed && !node.format.is_empty() && !(has(kind) || format == node.format || whole || widened) {
+    let fits = has(kind) || format == node.format || whole || widened;
+    if !listed && !node.format.is_empty() && !fits {
         found.add(Fault::of_type(path, &node.format, format));
         return;
     }
-    if !(has("number") || has("integer")) && !node.format.is_empty() && listed {
+    let number = has("number") || has("integer");
+    if listed && !number && !node.format.is_empty() {
         found.matched += 1;
         return;
     }

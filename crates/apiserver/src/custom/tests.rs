@@ -81,7 +81,7 @@ fn plain(value: Value) -> Value {
 
 fn is_age(text: &str) -> bool {
     text == "AGE"
-        || text.ends_with(|c| matches!(c, 's' | 'm' | 'h'))
+        || text.ends_with(['s', 'm', 'h'])
             && text.starts_with(|c: char| c.is_ascii_digit())
             && text.chars().all(|c| c.is_ascii_digit() || matches!(c, 's' | 'm' | 'h'))
 }

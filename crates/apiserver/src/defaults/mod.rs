@@ -46,15 +46,11 @@ fn walk(table: &Table, ty: &Type, value: &mut Value, clock: Clock<'_>) {
             let ty = table.get(*id);
             walk_struct(table, &ty.name, ty, value, clock);
         }
-        (Type::List(of) | Type::Wrapped(of), Value::Array(list)) => {
-            if may_hold_structs(of) {
-                list.iter_mut().for_each(|v| walk(table, of, v, clock));
-            }
+        (Type::List(of) | Type::Wrapped(of), Value::Array(list)) if may_hold_structs(of) => {
+            list.iter_mut().for_each(|v| walk(table, of, v, clock));
         }
-        (Type::Map(of), Value::Object(map)) => {
-            if may_hold_structs(of) {
-                map.values_mut().for_each(|v| walk(table, of, v, clock));
-            }
+        (Type::Map(of), Value::Object(map)) if may_hold_structs(of) => {
+            map.values_mut().for_each(|v| walk(table, of, v, clock));
         }
         _ => {}
     }

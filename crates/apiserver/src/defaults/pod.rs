@@ -115,10 +115,8 @@ fn status(it: &mut Fields) {
         None if !ip.is_empty() => {
             it.insert("podIPs".into(), json!([{"ip": ip}]));
         }
-        Some(first) if ip.is_empty() => {
-            if !first.is_empty() {
-                it.insert("podIP".into(), first.into());
-            }
+        Some(first) if ip.is_empty() && !first.is_empty() => {
+            it.insert("podIP".into(), first.into());
         }
         Some(first) if first != ip => {
             it.insert("podIPs".into(), json!([{"ip": ip}]));

@@ -161,7 +161,8 @@ fn updated_as_upstream_updates() {
             Context { now: text(&case, &["now"]), user: &user },
         );
         let mut object = canonical_form(object);
-        for (to, from) in [(&mut object, &expected)] {
+        {
+            let (to, from) = (&mut object, &expected);
             copy_field(to, from, &["metadata", "resourceVersion"]);
             if get(from, &["metadata", "managedFields"]).is_none() {
                 remove(to, &["metadata", "managedFields"]);

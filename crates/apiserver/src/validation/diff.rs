@@ -163,7 +163,8 @@ fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
         }
         group.push(step);
     }
-    if !group.is_empty() && !(group.len() == 1 && group.iter().all(|step| step.tag == Tag::Same)) {
+    let unchanged = group.len() == 1 && group.iter().all(|step| step.tag == Tag::Same);
+    if !group.is_empty() && !unchanged {
         out.push(group);
     }
     out

@@ -180,16 +180,15 @@ fn common(kind: Kind<'_>, object: &Value, old: Option<&Value>, out: &mut Vec<Str
                 }
             }
         }
-        ("storage.k8s.io", "CSIDriver") => {
+        ("storage.k8s.io", "CSIDriver")
             if !list(object, &["spec", "tokenRequests"]).is_empty()
-                && get(object, &["spec", "serviceAccountTokenInSecrets"]).is_none()
-            {
-                out.push(
+                && get(object, &["spec", "serviceAccountTokenInSecrets"]).is_none() =>
+        {
+            out.push(
                     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible \
                      logging of tokens in volume attributes"
                         .into(),
                 );
-            }
         }
         _ => {}
     }

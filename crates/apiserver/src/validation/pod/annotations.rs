@@ -32,11 +32,11 @@ pub fn deletion_cost(metadata: &Value) -> Result<i32, ()> {
 /// The annotations of a pod or template.
 pub fn check(out: &mut Found, metadata: &Value, spec: &Value, path: &Path, options: &Options) {
     let annotations = get(metadata, "annotations");
-    if let Some(value) = annotations.get(MIRROR) {
-        if text(spec, "nodeName").is_empty() {
-            let said = "must set spec.nodeName if mirror pod annotation is set";
-            out.invalid(&path.key(MIRROR), value.clone(), said);
-        }
+    if let Some(value) = annotations.get(MIRROR)
+        && text(spec, "nodeName").is_empty()
+    {
+        let said = "must set spec.nodeName if mirror pod annotation is set";
+        out.invalid(&path.key(MIRROR), value.clone(), said);
     }
     if !text(annotations, TOLERATIONS).is_empty() {
         match serde_json::from_str::<Value>(text(annotations, TOLERATIONS)) {
