@@ -1,7 +1,7 @@
 //! The embedded Kubernetes API: one tower service that stores, watches, patches, admits and describes Kubernetes' kinds as a real
 //! kube-apiserver does. It knows kinds through [`plimsoll_schema`]'s table and decides nothing about volumes.
 //!
-//! The way of a request: [`service`] (who, what, may they) → [`verbs`] (one file per verb; writes share `verbs/write.rs`) → [`store`].
+//! The way of a request: [`service`] (who, what, may they) → `verbs` (one file per verb; writes share `verbs/write.rs`) → [`store`].
 
 pub mod admission;
 mod allocate;

@@ -1,9 +1,9 @@
 //! What upstream fills in where an object leaves it open.
 //!
 //! Defaults belong to types, not to kinds: a container's are the same in a Pod and in the template of a Deployment. So an object is
-//! walked along the table of types, each struct gets what [`of_type`] says about it, outer ones first (a Pod's requests follow from its
+//! walked along the table of types, each struct gets what `of_type` says about it, outer ones first (a Pod's requests follow from its
 //! limits before either is rounded), and then each field the default that the OpenAPI document names. A struct that Go holds by value
-//! is looked into even where it is absent. What a round trip through upstream's internal types changes stands in [`mod@conversion`].
+//! is looked into even where it is absent. What a round trip through upstream's internal types changes stands in `conversion`.
 
 mod autoscaling;
 mod autoscaling_versions;

@@ -1,7 +1,7 @@
 //! What follows from a write beside the write itself: the authorizer and the served kinds follow what is stored; dependents go with
 //! their owners, namespaces take their content along, events expire, roles gather their parts.
 //!
-//! [`Core`] tells of every write ([`Follow::written`]); what can wait is queued for [`run`], one task that does it in order. Upstream does
+//! [`Core`] tells of every write (`Follow::written`); what can wait is queued for [`run`], one task that does it in order. Upstream does
 //! the second half in kube-controller-manager; where a real one is pointed at this server, [`run`] is simply not started.
 
 mod collector;

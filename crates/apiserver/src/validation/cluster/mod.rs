@@ -1,7 +1,7 @@
 //! Kinds of the cluster itself: volumes, claims, storage, nodes, namespaces, services, rules.
 //!
 //! Each file holds upstream's rules of a few kinds, in upstream's order, for the order of the causes is part of an answer. Rules
-//! that upstream generates from its types ("declarative") are said last, whatever their place: see [`found::Found`].
+//! that upstream generates from its types ("declarative") are said last, whatever their place: see `found::Found`.
 
 mod addresses;
 mod api_services;
