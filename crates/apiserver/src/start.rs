@@ -183,6 +183,9 @@ fn plain_meta(value: &Value) -> Meta {
 
 /// Everything that must be there before the first request.
 async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekeeping: bool) -> Result<(), StartError> {
+    if !housekeeping {
+        core.follow.turn_off();
+    }
     core.follow_definitions();
     remember(core);
     let table = Table::builtin();

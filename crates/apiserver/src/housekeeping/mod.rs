@@ -11,6 +11,7 @@ mod owners;
 mod roles;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +57,7 @@ pub struct Follow {
     namespaces: Mutex<BTreeSet<String>>,
     tasks: UnboundedSender<Task>,
     queue: Mutex<Option<UnboundedReceiver<Task>>>,
+    off: AtomicBool,
 }
 
 impl Default for Follow {
@@ -67,13 +69,24 @@ impl Default for Follow {
             namespaces: Mutex::default(),
             tasks,
             queue: Mutex::new(Some(queue)),
+            off: AtomicBool::new(false),
         }
     }
 }
 
 impl Follow {
+    /// Nothing is remembered and nothing queued from here on, since nobody will do it.
+    pub(crate) fn turn_off(&self) {
+        self.off.store(true, Ordering::Relaxed);
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn is_off(&self) -> bool {
+        self.off.load(Ordering::Relaxed)
+    }
+
     fn add(&self, task: Task) {
-        // Nobody listens where housekeeping is off.
+        // The other end is gone when the server ends.
         let _ = self.tasks.send(task);
     }
 
@@ -89,6 +102,9 @@ impl Follow {
     pub(crate) fn written(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
         let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
         follow_kinds(core, served, object.namespace(), object.name());
+        if self.is_off() {
+            return;
+        }
         if &*served.key == "events" {
             self.expiry.lock().unwrap_or_else(PoisonError::into_inner).note(core.clock.now(), &place, object.revision);
         }
@@ -118,6 +134,9 @@ impl Follow {
     pub(crate) fn removed(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
         let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
         follow_kinds(core, served, object.namespace(), object.name());
+        if self.is_off() {
+            return;
+        }
         let uid = value["metadata"]["uid"].as_str().unwrap_or_default();
         let owners: Vec<Place> = {
             let mut index = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
