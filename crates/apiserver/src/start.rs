@@ -102,13 +102,6 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
         move |error| StartError::Io { what, error }
     };
     make_private(dir).map_err(io("cannot make the data folder", dir))?;
-    // Who waits for this file must not find that of an earlier run, which may have had another port.
-    let path = dir.join("kubeconfig");
-    if let Err(error) = std::fs::remove_file(&path)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(io("cannot replace", &path)(error));
-    }
     let registry = Registry::new(Vec::new());
     let describe_stored = move |key: &str, bytes: &[u8]| describe_bytes(&registry, key, bytes);
     let (store, notes) = if options.in_memory {
@@ -117,6 +110,13 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
         let opened = Store::open(dir, HistoryLimits::default(), &describe_stored)?;
         (opened.store, opened.notes)
     };
+    // The folder is ours now. Who waits for this file must not find that of an earlier run, which may have had another port.
+    let path = dir.join("kubeconfig");
+    if let Err(error) = std::fs::remove_file(&path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(io("cannot replace", &path)(error));
+    }
     let entropy = Entropy::system();
     let clock = Clock::System;
 
