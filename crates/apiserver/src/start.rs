@@ -101,10 +101,10 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
         let what = format!("{what} {}", path.display());
         move |error| StartError::Io { what, error }
     };
-    make_private(dir).map_err(io("cannot make the data folder", dir))?;
     let registry = Registry::new(Vec::new());
     let describe_stored = move |key: &str, bytes: &[u8]| describe_bytes(&registry, key, bytes);
     let (store, notes) = if options.in_memory {
+        make_private(dir).map_err(io("cannot make the data folder", dir))?;
         (Store::in_memory(HistoryLimits::default()), Vec::new())
     } else {
         let opened = Store::open(dir, HistoryLimits::default(), &describe_stored)?;
@@ -154,14 +154,13 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address }
 }
 
+/// Makes a folder that only its owner can read. One that is there already is left as it is: it may be for others, too.
 fn make_private(dir: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
 }
 
 /// What selectors ask of a stored object, found from its bytes alone.
