@@ -147,12 +147,14 @@ fn binding(found: &mut Found, new: &Value, namespaced: bool, old: Option<&Value>
     } else if old.is_some() {
         // On updates the declarative rules stop at whether the role has changed.
         found.required(path.child("name"), "");
-    } else {
-        found.late(FieldError::required(path.child("name"), ""));
     }
     for (i, subject) in list(new, "subjects").iter().enumerate() {
         let known = old.is_some_and(|old| list(old, "subjects").iter().any(|other| same(other, subject)));
         self::subject(found, subject, namespaced, known, &Path::new("subjects").index(i));
+    }
+    // Declarative rules go by the order of the fields, and the role comes last.
+    if name.is_empty() && old.is_none() {
+        found.late(FieldError::required(path.child("name"), ""));
     }
 }
 
