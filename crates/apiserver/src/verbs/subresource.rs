@@ -109,17 +109,15 @@ impl Call {
                 core.store.get(&pods.key, &namespace, pod).ok_or_else(|| Status::not_found(pods.name(), pod))?;
             let mut value = core.value(pods, &object)?;
             binding::assign(&mut value, &wanted, &core.now_text())?;
-            if options.dry_run {
-                break;
-            }
-            if core.put(pods, value, Expect::Revision(object.revision)).await?.is_ok() {
-                break;
+            if options.dry_run || core.put(pods, value, Expect::Revision(object.revision)).await?.is_ok() {
+                return Ok(Reply::Other(
+                    201,
+                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+                ));
             }
         }
-        Ok(Reply::Other(
-            201,
-            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
-        ))
+        // Others were always first: nothing is bound, and the scheduler must know.
+        Err(self.changed())
     }
 
     /// Creates that store nothing under their own name: a binding by the older path.
