@@ -15,6 +15,9 @@ use crate::status::Status;
 use crate::store::{Change, Expect, ListRequest, Meta, Object, Store, Write, WriteError};
 use crate::{convert, strategy};
 
+/// The object as it is now; or the state that stood in the way, where it is not what the writer expected.
+pub type Swapped = Result<Arc<Object>, Option<Arc<Object>>>;
+
 /// What the server needs to answer a request.
 #[derive(Debug)]
 pub struct Core {
@@ -111,12 +114,7 @@ impl Core {
     }
 
     /// Writes an object; `Ok(Err(_))` tells the state that stood in the way.
-    pub async fn put(
-        &self,
-        served: &Served,
-        value: Value,
-        expect: Expect,
-    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    pub async fn put(&self, served: &Served, value: Value, expect: Expect) -> Result<Swapped, Status> {
         let definition = (served.group == "apiextensions.k8s.io").then(|| value.clone());
         let outcome = self.put_only(served, value, expect).await?;
         if let (Ok(_), Some(value)) = (&outcome, definition) {
@@ -126,12 +124,7 @@ impl Core {
     }
 
     /// [`put`](Self::put) without what follows for definitions of custom resources.
-    pub(crate) async fn put_only(
-        &self,
-        served: &Served,
-        value: Value,
-        expect: Expect,
-    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    pub(crate) async fn put_only(&self, served: &Served, value: Value, expect: Expect) -> Result<Swapped, Status> {
         let (namespace, name) = (crate::value::namespace(&value).to_owned(), crate::value::name(&value).to_owned());
         let encoded = self.encode(served, value.clone())?;
         let change = Change::put(&served.key, &namespace, &name, expect, move |revision| {
@@ -145,12 +138,7 @@ impl Core {
     }
 
     /// Removes an object; watchers are sent `last`.
-    pub async fn remove(
-        &self,
-        served: &Served,
-        last: Value,
-        expect: Expect,
-    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    pub async fn remove(&self, served: &Served, last: Value, expect: Expect) -> Result<Swapped, Status> {
         let custom = (served.group == "apiextensions.k8s.io" || served.custom.is_some()).then(|| last.clone());
         let outcome = self.remove_only(served, last, expect).await?;
         if let (Ok(_), Some(last)) = (&outcome, custom) {
@@ -160,12 +148,7 @@ impl Core {
     }
 
     /// [`remove`](Self::remove) without what follows for custom resources and their definitions.
-    pub(crate) async fn remove_only(
-        &self,
-        served: &Served,
-        last: Value,
-        expect: Expect,
-    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    pub(crate) async fn remove_only(&self, served: &Served, last: Value, expect: Expect) -> Result<Swapped, Status> {
         let (namespace, name) = (crate::value::namespace(&last).to_owned(), crate::value::name(&last).to_owned());
         let encoded = self.encode(served, last.clone())?;
         let change = Change::delete(&served.key, &namespace, &name, expect, move |revision| encoded.stamp(revision));
@@ -182,7 +165,7 @@ impl Core {
         served: &Served,
         last: Value,
         expect: Expect,
-    ) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    ) -> Result<Swapped, Status> {
         let (namespace, name) = (crate::value::namespace(&last).to_owned(), crate::value::name(&last).to_owned());
         let (marked, gone) = (self.encode(served, last.clone())?, self.encode(served, last.clone())?);
         let mark =
@@ -195,7 +178,7 @@ impl Core {
         Ok(outcome)
     }
 
-    async fn write(&self, write: Write) -> Result<Result<Arc<Object>, Option<Arc<Object>>>, Status> {
+    async fn write(&self, write: Write) -> Result<Swapped, Status> {
         match self.store.write(write).await {
             Ok(written) => written.object().cloned().map(Ok).ok_or_else(|| Status::internal("nothing was written")),
             Err(WriteError::Conflict { current, .. }) => Ok(Err(current)),

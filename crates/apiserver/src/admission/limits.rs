@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use super::{Cluster, Operation, Request};
 use crate::status::Status;
+use crate::strategy::{Amounts, amounts};
 use crate::value::{ensure, fields, list, list_mut, text};
-
-type Amounts = BTreeMap<String, Quantity>;
 
 fn ranges(request: &Request<'_>, cluster: &dyn Cluster) -> Vec<Arc<Value>> {
     cluster.list("", "limitranges", Some(request.namespace))
@@ -169,14 +168,6 @@ fn ratio(kind: &str, name: &str, bound: Quantity, requests: &Amounts, limits: &A
     };
     let is = limit.milli_value() as f64 / request.milli_value() as f64;
     (is * 1000.0 > bound.milli_value() as f64).then(|| format!("{start}, but provided ratio is {is:.6}"))
-}
-
-fn amounts(of: &Value, path: &[&str]) -> Amounts {
-    fields(of, path)
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, amount)| Some((name.clone(), Quantity::parse(amount.as_str()?).ok()?)))
-        .collect()
 }
 
 fn of_pod(pod: &Value, kind: &str) -> Amounts {

@@ -25,7 +25,7 @@ pub use deletion::{Propagation, default_propagation, graceful_delete};
 pub use fields::{field_label, is_selectable, selectable_fields};
 pub use pod::set_condition;
 pub use quality::quality_of_service;
-pub(crate) use resources::aggregate;
+pub(crate) use resources::{Amounts, aggregate, amounts};
 pub use rules::{allow_create_on_update, allow_unconditional_update};
 pub use service::{allocates_node_ports, complete_addresses, needs_cluster_ip};
 pub use update::prepare_update;

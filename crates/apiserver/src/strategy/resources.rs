@@ -72,7 +72,8 @@ fn write(pod: &mut Value, kind: &str, all: &Amounts) {
     }
 }
 
-fn amounts(of: &Value, path: &[&str]) -> Amounts {
+/// The quantities under a path; what is none is left out.
+pub(crate) fn amounts(of: &Value, path: &[&str]) -> Amounts {
     fields(of, path)
         .into_iter()
         .flatten()

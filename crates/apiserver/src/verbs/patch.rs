@@ -5,7 +5,7 @@ use http::header::CONTENT_TYPE;
 use plimsoll_schema::decode;
 use serde_json::Value;
 
-use crate::apply::{self, Manager, Target};
+use crate::apply::{self, Manager};
 use crate::codec::{self, Expected};
 use crate::patch;
 use crate::reply::Reply;
@@ -13,7 +13,7 @@ use crate::request::WriteOptions;
 use crate::request::options::FieldValidation;
 use crate::status::Status;
 use crate::verbs::Call;
-use crate::verbs::write::{Made, OtherVersions};
+use crate::verbs::write::Made;
 
 /// How a patch is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,16 +165,9 @@ impl Call {
         subresource: &str,
         force: bool,
     ) -> Result<Option<Value>, Status> {
-        let reset = self.reset(subresource);
-        let versions = OtherVersions::of(self);
-        let target = Target {
-            schema: self.served.schema(),
-            kind: self.served.kind(),
-            custom: self.served.custom.is_some(),
-            reset: &reset,
-            versions: &versions,
-        };
-        apply::apply(&target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
+        self.with_target(subresource, |target| {
+            apply::apply(target, live, config, &Manager { name: manager, subresource }, force, self.core.clock.now())
+        })
     }
 
     /// An applied object, decoded and with its defaults, as any object that a client sent.

@@ -75,16 +75,22 @@ impl Call {
 
     /// Writes down who owns which fields.
     pub(crate) fn own(&self, old: Option<&Value>, new: &mut Value, manager: &str, subresource: &str) {
+        self.with_target(subresource, |target| {
+            apply::update(target, old, new, &Manager { name: manager, subresource }, self.core.clock.now());
+        });
+    }
+
+    /// What ownership is reckoned on: the kind, its other versions, and what a write to this path leaves as it is.
+    pub(super) fn with_target<T>(&self, subresource: &str, reckon: impl FnOnce(&Target<'_>) -> T) -> T {
         let reset = self.reset(subresource);
         let versions = OtherVersions::of(self);
-        let target = Target {
+        reckon(&Target {
             schema: self.served.schema(),
             kind: self.served.kind(),
             custom: self.served.custom.is_some(),
             reset: &reset,
             versions: &versions,
-        };
-        apply::update(&target, old, new, &Manager { name: manager, subresource }, self.core.clock.now());
+        })
     }
 
     /// What a write to this path leaves as it is.
@@ -400,12 +406,12 @@ pub(crate) fn ended(served: &Served, object: &Value) -> bool {
 }
 
 /// The other versions of the resource, for ownership that was written in them.
-pub(super) struct OtherVersions {
+struct OtherVersions {
     all: Vec<Arc<Served>>,
 }
 
 impl OtherVersions {
-    pub(super) fn of(call: &Call) -> Self {
+    fn of(call: &Call) -> Self {
         Self { all: call.core.registry().versions(&call.served.key).to_vec() }
     }
 }
