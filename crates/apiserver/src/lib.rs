@@ -9,7 +9,7 @@ pub mod apply;
 pub mod auth;
 mod body;
 pub mod bootstrap;
-pub mod clock;
+pub use plimsoll_clock as clock;
 mod codec;
 pub mod columns;
 mod convert;

@@ -1,0 +1,1 @@
+//! The controllers of volumes and claims: binding, provisioners, zone labels, protection, ephemeral claims, rescue.

@@ -1,0 +1,100 @@
+//! What the API server's refusals mean to the one who asked.
+
+use std::time::Duration;
+
+/// Why a request did not do what it was meant to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object changed since it was read, or is not the one that was meant.
+    #[error("{0}")]
+    Conflict(String),
+    /// There is no such object.
+    #[error("{0}")]
+    NotFound(String),
+    /// There is one of that name already.
+    #[error("{0}")]
+    AlreadyExists(String),
+    /// The version asked for is too old to be served.
+    #[error("{0}")]
+    Expired(String),
+    /// The identity may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The server does not accept the object, and will not accept it unchanged.
+    #[error("{0}")]
+    Invalid(String),
+    /// The server has too much to do.
+    #[error("{message}")]
+    Busy {
+        /// What it said.
+        message: String,
+        /// When it asked to be asked again.
+        after: Option<Duration>,
+    },
+    /// The server failed, or could not be reached; whether it did what was asked is not known.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+impl Error {
+    /// Whether the same request may be tried again as it is: nothing about the object has to be learnt first.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Unknown(_))
+    }
+
+    /// Whether somebody else's write was in the way. It is retried quietly: nothing is wrong.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_))
+    }
+
+    /// Whether the object is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound(_))
+    }
+
+    /// The same for a status that came inside a watch.
+    pub fn from_status(code: u16, reason: &str, message: String) -> Self {
+        match (code, reason) {
+            (_, "AlreadyExists") => Self::AlreadyExists(message),
+            (409, _) => Self::Conflict(message),
+            (404, _) => Self::NotFound(message),
+            (410, _) | (_, "Expired" | "Gone") => Self::Expired(message),
+            (401 | 403, _) => Self::Forbidden(message),
+            (400 | 405 | 406 | 413 | 415 | 422, _) => Self::Invalid(message),
+            (429, _) => Self::Busy { message, after: None },
+            _ => Self::Unknown(message),
+        }
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                let after = status.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0);
+                match Self::from_status(status.code, &status.reason, status.message.clone()) {
+                    Self::Busy { message, .. } => {
+                        Self::Busy { message, after: after.map(|s| Duration::from_secs(u64::from(s))) }
+                    }
+                    other => other,
+                }
+            }
+            other => Self::Unknown(chain(&other)),
+        }
+    }
+}
+
+/// An error with the causes that its own message leaves out.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,23 @@
+//! What every Plimsoll process needs, and nothing about volumes: a context (client, time, randomness, figures, gates),
+//! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
+
+pub mod context;
+pub mod error;
+pub mod metrics;
+pub mod mirror;
+pub mod objects;
+pub mod queue;
+pub mod recorder;
+pub mod reflector;
+pub mod resource;
+pub mod tasks;
+
+pub use context::Context;
+pub use error::Error;
+pub use mirror::{Change, Mirror, Mirrored, Whole};
+pub use objects::{Objects, Preconditions};
+pub use queue::{Backoff, Next, Queue};
+pub use recorder::{About, Recorder, Severity};
+pub use reflector::{Selection, reflect};
+pub use resource::Resource;
+pub use tasks::Tasks;

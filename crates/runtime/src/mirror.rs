@@ -1,0 +1,265 @@
+//! A mirror: the objects of one kind as last seen, and who wants to know of changes.
+//!
+//! Three sources feed it: lists, watch events, and the answers to the component's own writes. They overtake each other,
+//! so the object's version decides: an older one never replaces a newer one (PC-31), and what was deleted does not come
+//! back by a late answer.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_api::kinds::ObjectMeta;
+use plimsoll_engine::collections::Map;
+use plimsoll_engine::labels::{Name, ObjectKey};
+use plimsoll_engine::model::Version;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::resource::Resource;
+
+/// A kind that can be mirrored.
+pub trait Mirrored: Sized + Send + Sync + 'static {
+    /// Which kind.
+    const RESOURCE: Resource;
+
+    /// Reads an object from its JSON.
+    fn read(raw: &RawValue) -> Result<Self, serde_json::Error>;
+
+    /// Its metadata.
+    fn meta(&self) -> &ObjectMeta;
+}
+
+/// An object of which only the slim form is kept.
+macro_rules! mirrored {
+    ($kind:ty, $resource:expr) => {
+        impl Mirrored for $kind {
+            const RESOURCE: Resource = $resource;
+
+            fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
+                serde_json::from_str(raw.get())
+            }
+
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+        }
+    };
+}
+
+mirrored!(plimsoll_api::kinds::Pod, Resource::PODS);
+mirrored!(plimsoll_api::kinds::Node, Resource::NODES);
+mirrored!(plimsoll_api::kinds::StorageClass, Resource::CLASSES);
+mirrored!(plimsoll_api::kinds::CsiNode, Resource::CSI_NODES);
+mirrored!(plimsoll_api::kinds::PersistentVolume, Resource::VOLUMES);
+mirrored!(plimsoll_api::kinds::PersistentVolumeClaim, Resource::CLAIMS);
+
+/// A slim object together with the JSON it was read from, for kinds that are written back: a replacement must not lose
+/// the fields that the slim form leaves out.
+#[derive(Clone, Debug)]
+pub struct Whole<T> {
+    /// What is read of it.
+    pub slim: T,
+    /// All of it.
+    pub raw: Box<RawValue>,
+}
+
+impl<T: Mirrored> Mirrored for Whole<T> {
+    const RESOURCE: Resource = T::RESOURCE;
+
+    fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
+        Ok(Self { slim: T::read(raw)?, raw: raw.to_owned() })
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.slim.meta()
+    }
+}
+
+impl<T> Whole<T> {
+    /// The whole object, to be changed and sent back.
+    pub fn value(&self) -> serde_json::Value {
+        // It was read once already, so that it is JSON is known.
+        serde_json::from_str(self.raw.get()).unwrap_or_default()
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug)]
+pub enum Change<T> {
+    /// It came, or changed.
+    Set {
+        /// As it was; `None` where it was not there.
+        old: Option<Arc<T>>,
+        /// As it is.
+        new: Arc<T>,
+    },
+    /// It went.
+    Gone {
+        /// As it was last seen.
+        old: Arc<T>,
+    },
+}
+
+type Listener<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
+
+/// How many deletions are remembered. What overtakes is recent.
+const REMEMBERED_DELETIONS: usize = 10_000;
+
+/// The objects of one kind as last seen.
+pub struct Mirror<T> {
+    /// Held only for single looks and changes, never while listeners run: they may look, too.
+    state: Mutex<State<T>>,
+    /// Held while listeners run, so that they hear of changes in the order these happened.
+    delivery: Mutex<()>,
+    listeners: Mutex<Vec<Listener<T>>>,
+    synced: watch::Sender<bool>,
+}
+
+struct State<T> {
+    objects: BTreeMap<ObjectKey, (Version, Arc<T>)>,
+    deleted: Map<ObjectKey, Version>,
+    deletions: VecDeque<(ObjectKey, Version)>,
+}
+
+/// The key of an object; the namespace of a cluster-wide one is empty.
+pub fn key_of<T: Mirrored>(object: &T) -> ObjectKey {
+    let meta = object.meta();
+    let namespace = if T::RESOURCE.namespaced { meta.namespace.as_str() } else { "" };
+    ObjectKey { namespace: Name::from(namespace), name: Name::from(meta.name.as_str()) }
+}
+
+impl<T: Mirrored> Default for Mirror<T> {
+    fn default() -> Self {
+        let state = State { objects: BTreeMap::new(), deleted: Map::default(), deletions: VecDeque::new() };
+        Self {
+            state: Mutex::new(state),
+            delivery: Mutex::new(()),
+            listeners: Mutex::default(),
+            synced: watch::Sender::new(false),
+        }
+    }
+}
+
+impl<T: Mirrored> Mirror<T> {
+    /// An empty mirror.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Tells `listener` of every change from now on, in order. It must not change this mirror, nor wait.
+    pub fn listen(&self, listener: impl Fn(&Change<T>) + Send + Sync + 'static) {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(listener));
+    }
+
+    /// The object with this key.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.look().objects.get(key).map(|(_, object)| object.clone())
+    }
+
+    /// The cluster-wide object with this name.
+    pub fn named(&self, name: &str) -> Option<Arc<T>> {
+        self.get(&ObjectKey { namespace: Name::from(""), name: Name::from(name) })
+    }
+
+    /// All objects, in order of their keys.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.look().objects.values().map(|(_, object)| object.clone()).collect()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.look().objects.len()
+    }
+
+    /// Done when the first list is in.
+    pub async fn synced(&self) {
+        let mut synced = self.synced.subscribe();
+        // The sender lives as long as the mirror.
+        let _ = synced.wait_for(|s| *s).await;
+    }
+
+    /// Whether the first list is in.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Takes note of an object, from the watch or as the answer to a write. Returns whether it is newer than what was known.
+    pub fn set(&self, object: T) -> bool {
+        let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let change = self.look().set(Arc::new(object));
+        self.tell(change.as_slice());
+        change.is_some()
+    }
+
+    /// Takes note that an object is gone. `version` is that of the deletion; 0 where it is not known.
+    pub fn gone(&self, key: &ObjectKey, version: Version) -> bool {
+        let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let change = self.look().gone(key, version);
+        self.tell(change.as_slice());
+        change.is_some()
+    }
+
+    /// Takes note of everything that there is at `version`: what is not among it, and not newer, is gone.
+    pub fn replace(&self, objects: Vec<T>, version: Version) {
+        let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = Vec::new();
+        {
+            let mut state = self.look();
+            let listed: std::collections::BTreeSet<ObjectKey> = objects.iter().map(key_of).collect();
+            let missing: Vec<ObjectKey> = state
+                .objects
+                .iter()
+                .filter(|(key, (seen, _))| *seen <= version && !listed.contains(*key))
+                .map(|(key, _)| key.clone())
+                .collect();
+            changes.extend(missing.iter().filter_map(|key| state.gone(key, version)));
+            changes.extend(objects.into_iter().filter_map(|object| state.set(Arc::new(object))));
+        }
+        self.tell(&changes);
+        self.synced.send_replace(true);
+    }
+
+    fn look(&self) -> std::sync::MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, changes: &[Change<T>]) {
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for change in changes {
+            for listener in listeners.iter() {
+                listener(change);
+            }
+        }
+    }
+}
+
+impl<T: Mirrored> State<T> {
+    fn set(&mut self, new: Arc<T>) -> Option<Change<T>> {
+        let (key, version) = (key_of(&*new), new.meta().version());
+        if self.deleted.get(&key).is_some_and(|deleted| version <= *deleted) {
+            return None;
+        }
+        if self.objects.get(&key).is_some_and(|(seen, _)| version <= *seen) {
+            return None;
+        }
+        let old = self.objects.insert(key, (version, new.clone())).map(|(_, old)| old);
+        Some(Change::Set { old, new })
+    }
+
+    fn gone(&mut self, key: &ObjectKey, version: Version) -> Option<Change<T>> {
+        let (seen, _) = self.objects.get(key)?;
+        if version != 0 && version < *seen {
+            return None;
+        }
+        let (seen, old) = self.objects.remove(key)?;
+        let version = version.max(seen);
+        self.deleted.insert(key.clone(), version);
+        self.deletions.push_back((key.clone(), version));
+        if self.deletions.len() > REMEMBERED_DELETIONS
+            && let Some((key, version)) = self.deletions.pop_front()
+            && self.deleted.get(&key) == Some(&version)
+        {
+            self.deleted.remove(&key);
+        }
+        Some(Change::Gone { old })
+    }
+}

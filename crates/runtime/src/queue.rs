@@ -1,0 +1,227 @@
+//! A work queue of keys: a key waits in it at most once, and is worked on by at most one at a time.
+//!
+//! ```text
+//!            add                    taken by a worker             done
+//!   (none) ─────────► waiting ───────────────────────► working ─────────► (none)
+//!      ▲   add_after     ▲                              │   │ add: noted
+//!      └───► delayed ────┘ time                         │   └──────────► working, and waiting when done
+//!               ▲                                       │ fails
+//!               └───────── backoff of the key ──────────┘
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+
+/// What becomes of a key that was worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing until somebody adds it again.
+    Done,
+    /// It is looked at again after this long.
+    After(Duration),
+}
+
+/// How long a failing key waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// After the first failure; doubled by each further one.
+    pub first: Duration,
+    /// At most.
+    pub longest: Duration,
+}
+
+impl Default for Backoff {
+    /// client-go's first wait; its longest, 1000 s, would leave a claim waiting a quarter of an hour after a trouble is over.
+    fn default() -> Self {
+        Self { first: Duration::from_millis(5), longest: Duration::from_secs(60) }
+    }
+}
+
+impl Backoff {
+    /// The wait after the `failures`th failure in a row.
+    pub fn after(&self, failures: u32) -> Duration {
+        self.first.saturating_mul(1u32 << failures.saturating_sub(1).min(30)).min(self.longest)
+    }
+}
+
+/// A work queue of keys.
+pub struct Queue<K> {
+    state: Mutex<State<K>>,
+    changed: Notify,
+    backoff: Backoff,
+}
+
+struct State<K> {
+    waiting: VecDeque<K>,
+    /// What is in `waiting`.
+    queued: BTreeSet<K>,
+    working: BTreeSet<K>,
+    /// Added while being worked on.
+    again: BTreeSet<K>,
+    delayed: BTreeSet<(Instant, K)>,
+    due: BTreeMap<K, Instant>,
+    failures: BTreeMap<K, u32>,
+}
+
+impl<K: Ord + Clone + Send + 'static> Queue<K> {
+    /// An empty queue.
+    pub fn new(backoff: Backoff) -> Arc<Self> {
+        let state = State {
+            waiting: VecDeque::new(),
+            queued: BTreeSet::new(),
+            working: BTreeSet::new(),
+            again: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            due: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        };
+        Arc::new(Self { state: Mutex::new(state), changed: Notify::new(), backoff })
+    }
+
+    /// Wants the key worked on.
+    pub fn add(&self, key: K) {
+        self.state().add(key);
+        self.changed.notify_one();
+    }
+
+    /// Wants the key worked on after a while, or earlier where that was asked for already.
+    pub fn add_after(&self, key: K, wait: Duration) {
+        let at = Instant::now() + wait;
+        self.state().delay(key, at);
+        self.changed.notify_one();
+    }
+
+    /// How many keys wait to be worked on now.
+    pub fn depth(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    /// Whether nothing waits, is worked on, or will be.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.waiting.is_empty() && state.working.is_empty() && state.delayed.is_empty()
+    }
+
+    /// Works on keys, up to `width` of them at a time, until `stop`. What is begun then is not ended: see the caller's
+    /// context, whose tasks are given time.
+    pub async fn run<F, W>(&self, width: usize, stop: CancellationToken, work: F)
+    where
+        F: Fn(K) -> W,
+        W: Future<Output = Result<Next, Error>>,
+    {
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < width
+                && let Some(key) = self.take()
+            {
+                let job = work(key.clone());
+                running.push(async move { (key, job.await) });
+            }
+            let due = self.next_due();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some((key, result)) = running.next(), if !running.is_empty() => self.done(key, result),
+                () = self.changed.notified() => {}
+                () = wait_until(due), if due.is_some() => {}
+            }
+        }
+        // Begun writes are ended in good order; the process gives them its grace and no more.
+        while let Some((key, result)) = running.next().await {
+            self.done(key, result);
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.state().delayed.first().map(|(at, _)| *at)
+    }
+
+    fn take(&self) -> Option<K> {
+        let mut state = self.state();
+        let now = Instant::now();
+        while state.delayed.first().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, key)) = state.delayed.pop_first() {
+                state.due.remove(&key);
+                state.add(key);
+            }
+        }
+        let key = state.waiting.pop_front()?;
+        state.queued.remove(&key);
+        state.working.insert(key.clone());
+        Some(key)
+    }
+
+    fn done(&self, key: K, result: Result<Next, Error>) {
+        let mut state = self.state();
+        state.working.remove(&key);
+        let wait = match result {
+            Ok(next) => {
+                state.failures.remove(&key);
+                match next {
+                    Next::Done => None,
+                    Next::After(wait) => Some(wait),
+                }
+            }
+            Err(error) => {
+                let failures = state.failures.entry(key.clone()).or_default();
+                *failures += 1;
+                let wait = self.backoff.after(*failures);
+                Some(if let Error::Busy { after: Some(after), .. } = error { wait.max(after) } else { wait })
+            }
+        };
+        if state.again.remove(&key) {
+            state.add(key);
+        } else if let Some(wait) = wait {
+            state.delay(key, Instant::now() + wait);
+        }
+    }
+}
+
+async fn wait_until(due: Option<Instant>) {
+    if let Some(due) = due {
+        tokio::time::sleep_until(due).await;
+    }
+}
+
+impl<K: Ord + Clone> State<K> {
+    fn add(&mut self, key: K) {
+        if let Some(at) = self.due.remove(&key) {
+            self.delayed.remove(&(at, key.clone()));
+        }
+        if self.working.contains(&key) {
+            self.again.insert(key);
+        } else if self.queued.insert(key.clone()) {
+            self.waiting.push_back(key);
+        }
+    }
+
+    fn delay(&mut self, key: K, at: Instant) {
+        if self.queued.contains(&key) {
+            return;
+        }
+        match self.due.get(&key) {
+            Some(earlier) if *earlier <= at => return,
+            Some(later) => {
+                let later = *later;
+                self.delayed.remove(&(later, key.clone()));
+            }
+            None => {}
+        }
+        self.due.insert(key.clone(), at);
+        self.delayed.insert((at, key));
+    }
+}
