@@ -1,1 +1,6 @@
-//! The controllers of volumes and claims: binding, provisioners, zone labels, protection, ephemeral claims, rescue.
+//! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
+
+pub mod world;
+pub mod write;
+
+pub use world::World;

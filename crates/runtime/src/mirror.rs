@@ -183,9 +183,9 @@ impl<T: Mirrored> Mirror<T> {
     }
 
     /// Takes note of an object, from the watch or as the answer to a write. Returns whether it is newer than what was known.
-    pub fn set(&self, object: T) -> bool {
+    pub fn set(&self, object: Arc<T>) -> bool {
         let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
-        let change = self.look().set(Arc::new(object));
+        let change = self.look().set(object);
         self.tell(change.as_slice());
         change.is_some()
     }

@@ -223,7 +223,7 @@ impl<T: Mirrored> Reflector<T> {
         match event.kind {
             "ADDED" | "MODIFIED" => {
                 if let Some(object) = self.read(event.object) {
-                    self.mirror.set(object);
+                    self.mirror.set(Arc::new(object));
                 }
             }
             "DELETED" => {

@@ -1,0 +1,95 @@
+//! Writing: a change of one object, made only if the object is still what the change was decided from.
+
+use std::sync::Arc;
+
+use plimsoll_runtime::mirror::key_of;
+use plimsoll_runtime::{About, Context, Error, Mirror, Mirrored, Objects, Whole};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Which part of an object a write is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Everything but the status.
+    Object,
+    /// The status.
+    Status,
+}
+
+/// Changes objects of one kind and tells its mirror of the outcome at once.
+#[derive(Clone)]
+pub struct Writer<T> {
+    objects: Objects,
+    mirror: Arc<Mirror<Whole<T>>>,
+}
+
+impl<T: Mirrored> Writer<T> {
+    /// For the objects of this mirror.
+    pub fn new(context: &Context, mirror: &Arc<Mirror<Whole<T>>>) -> Self {
+        Self { objects: context.objects(), mirror: mirror.clone() }
+    }
+
+    /// Makes a change to the version that `seen` is, and to no other. Where `edit` changes nothing, nothing is written.
+    /// Returns the object as it is then.
+    ///
+    /// A conflict or absence means that the mirror is behind: the object is read, so that whoever tries again decides by
+    /// what is true.
+    pub async fn change(
+        &self,
+        seen: &Arc<Whole<T>>,
+        part: Part,
+        edit: impl FnOnce(&mut Value),
+    ) -> Result<Arc<Whole<T>>, Error> {
+        let before = seen.value();
+        let mut after = before.clone();
+        edit(&mut after);
+        if after == before {
+            return Ok(seen.clone());
+        }
+        let answer: Result<Box<RawValue>, Error> = match part {
+            Part::Object => self.objects.replace(T::RESOURCE, &after).await,
+            Part::Status => self.objects.replace_status(T::RESOURCE, &after).await,
+        };
+        match answer {
+            Ok(raw) => self.learn(&raw),
+            Err(error) => {
+                if matches!(error, Error::Conflict(_) | Error::NotFound(_)) {
+                    let meta = seen.meta();
+                    if self.look(&meta.namespace, &meta.name).await?.is_none() {
+                        // Gone as it was seen; one that was made under its name since is newer and stays.
+                        self.mirror.gone(&key_of(&**seen), meta.version());
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads an object from the API server, past the mirror, which learns of it. `None` where there is none.
+    pub async fn look(&self, namespace: &str, name: &str) -> Result<Option<Arc<Whole<T>>>, Error> {
+        match self.objects.get::<Box<RawValue>>(T::RESOURCE, namespace, name).await? {
+            Some(raw) => self.learn(&raw).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes an object that the API server answered with.
+    pub fn learn(&self, raw: &RawValue) -> Result<Arc<Whole<T>>, Error> {
+        let object = Whole::<T>::read(raw).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
+        let object = Arc::new(object);
+        self.mirror.set(object.clone());
+        Ok(object)
+    }
+}
+
+/// What an event about the object refers to.
+pub fn about<T: Mirrored>(object: &T) -> About {
+    let meta = object.meta();
+    About {
+        resource: T::RESOURCE,
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+        uid: meta.uid.clone(),
+        version: meta.resource_version.clone(),
+    }
+}
