@@ -3,6 +3,8 @@
 
 pub mod context;
 pub mod error;
+#[cfg(test)]
+mod fake;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;
