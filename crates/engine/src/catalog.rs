@@ -111,6 +111,11 @@ impl Catalog {
         self.volumes.classes.get(class).and_then(|record| record.class.binding_mode)
     }
 
+    /// The volumes whose `claimRef` names a claim, by whatever uid.
+    pub fn volumes_naming(&self, claim: &ObjectKey) -> impl Iterator<Item = &Name> {
+        self.volumes.referring.get(claim).into_iter().flatten()
+    }
+
     /// Takes a free volume for a claim, so that the next claim looks for another: until an event about the volume says
     /// what became of it, or [`Catalog::withdraw`].
     pub fn promise(&mut self, claim: &ObjectKey, volume: &Name) -> Result<Promise, AssumeError> {
