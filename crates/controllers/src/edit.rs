@@ -11,7 +11,7 @@ pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 /// Sets an annotation.
 pub fn annotate(object: &mut Value, key: &str, value: &str) {
     if annotation(object, key) != Some(value) {
-        fields(&mut fields(object, "metadata")["annotations"])[key] = json!(value);
+        fields(fields(object, "metadata"), "annotations")[key] = json!(value);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
 
+pub mod binder;
+mod edit;
 pub mod provision;
 pub mod world;
 pub mod write;

@@ -59,7 +59,7 @@ impl Ledger {
             }
             Err(error) => {
                 tracing::error!(volume = %name, %error, "a volume cannot be read; nothing is done about it");
-                self.forget(Kind::Volume, &cluster_wide(&name), new);
+                self.forget(Kind::PersistentVolume, &cluster_wide(&name), new);
             }
         }
         self.wake_claims_of(&name, old, &mut wake);
@@ -70,7 +70,7 @@ impl Ledger {
     /// A volume went.
     pub fn volume_gone(&mut self, old: &Volume) -> Wake {
         let name: Name = old.slim.metadata.name.as_str().into();
-        self.forget(Kind::Volume, &cluster_wide(&name), old);
+        self.forget(Kind::PersistentVolume, &cluster_wide(&name), old);
         let mut wake = Wake::default();
         self.wake_claims_of(&name, Some(old), &mut wake);
         wake
@@ -97,7 +97,7 @@ impl Ledger {
             }
             Err(error) => {
                 tracing::error!(claim = %key, %error, "a claim cannot be read; nothing is done about it");
-                self.forget(Kind::Claim, &key, new);
+                self.forget(Kind::PersistentVolumeClaim, &key, new);
             }
         }
         wake.volumes.extend(self.catalog.volumes_naming(&key).cloned());
@@ -111,7 +111,7 @@ impl Ledger {
         if let Some((_, promise)) = self.promises.remove(&key) {
             self.catalog.withdraw(promise);
         }
-        self.forget(Kind::Claim, &key, old);
+        self.forget(Kind::PersistentVolumeClaim, &key, old);
         let mut wake = Wake::default();
         wake.volumes.extend(self.catalog.volumes_naming(&key).cloned());
         let named = old.slim.spec.volume_name.as_str();
@@ -130,7 +130,7 @@ impl Ledger {
             }
             Err(error) => {
                 tracing::error!(class = %name, %error, "a class cannot be read; it is taken as not there");
-                self.forget(Kind::Class, &cluster_wide(&name), new);
+                self.forget(Kind::StorageClass, &cluster_wide(&name), new);
             }
         }
         self.wake_class(&name)
@@ -139,7 +139,7 @@ impl Ledger {
     /// A class went.
     pub fn class_gone(&mut self, old: &StorageClass) -> Wake {
         let name: Name = old.metadata.name.as_str().into();
-        self.forget(Kind::Class, &cluster_wide(&name), old);
+        self.forget(Kind::StorageClass, &cluster_wide(&name), old);
         self.wake_class(&name)
     }
 

@@ -178,7 +178,7 @@ impl Binder {
 
     /// Whether this process has the plugin of that name.
     fn serves(&self, provisioner: &str) -> bool {
-        self.options.provisioners.get(provisioner).is_some()
+        self.options.provisioners.internal(provisioner).is_some()
     }
 
     /// Notes one more failure in a row of a piece of work, and says how long to wait.

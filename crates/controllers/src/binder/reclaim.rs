@@ -34,7 +34,7 @@ impl Binder {
 
     /// Deletes what is behind a volume, then its finalizer, then the volume. Each step may be the second time.
     async fn delete(&self, volume: &Arc<Volume>, seen: &model::Volume) -> Result<Next, Error> {
-        let plugin = seen.provisioned_by.as_deref().and_then(|by| self.options.provisioners.get(by));
+        let plugin = seen.provisioned_by.as_deref().and_then(|by| self.options.provisioners.internal(by));
         let plugin = match (deleter(seen, plugin.is_some(), false), plugin) {
             (Deleter::Here, Some(plugin)) => plugin,
             (Deleter::Nobody(why), _) => {
@@ -62,10 +62,8 @@ impl Binder {
                 return Ok(self.failed(&work));
             }
         }
-        let live = self
-            .volume_writer
-            .change(&live, Part::Object, |v| finalizer(v, names::DELETION_IN_TREE, false))
-            .await?;
+        let live =
+            self.volume_writer.change(&live, Part::Object, |v| finalizer(v, names::DELETION_IN_TREE, false)).await?;
         let only_if = Preconditions { uid: Some(live.slim.metadata.uid.clone()), version: None };
         self.context.objects().delete(Resource::VOLUMES, "", &name, &only_if).await?;
         Ok(Next::Done)
