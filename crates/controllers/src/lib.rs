@@ -3,7 +3,9 @@
 pub mod binder;
 mod edit;
 pub mod provision;
+mod start;
 pub mod world;
 pub mod write;
 
+pub use start::{Controller, Options, start};
 pub use world::World;
