@@ -1,6 +1,10 @@
 //! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
 
+pub mod ephemeral;
+pub mod node_check;
+pub mod protection;
 pub mod world;
 pub mod write;
+pub mod zone_upgrade;
 
 pub use world::World;
