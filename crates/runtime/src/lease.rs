@@ -127,6 +127,11 @@ where
     let grace = config.grace;
     let mut election = Election::new(context, config);
     let Some(leadership) = election.acquire().await else { return Ended::Released };
+    if context.tasks.is_stopping() {
+        // By the answer to its last question.
+        election.release().await;
+        return Ended::Released;
+    }
     let tasks = Tasks::new();
     let client = leadership.guard(&context.client);
     let mine = Context { client, tasks: tasks.clone(), ..context.clone() };

@@ -284,6 +284,21 @@ async fn what_is_begun_is_written_before_the_lease_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_came_too_late_is_given_back() {
+    let store = Store::default();
+    store.faults(|method, _| (method == Method::POST).then_some(Fault::Late(Duration::from_millis(1500))));
+    let context = context(store.client());
+    let config = LeaseConfig::new("kube-system", "binder", "a");
+    let stop = async {
+        seconds(1).await;
+        context.tasks.stop();
+    };
+    let lead = run_as_leader(&context, config, |_| async { panic!("it must not begin") });
+    let (ended, ()) = join(lead, stop).await;
+    assert_eq!((ended, holder(&store).as_str()), (Ended::Released, ""));
+}
+
+#[tokio::test(start_paused = true)]
 async fn upstreams_events_say_who_leads() {
     let store = Store::default();
     let context = context(store.client());
