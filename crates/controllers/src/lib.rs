@@ -1,8 +1,11 @@
 //! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
 
+pub mod binder;
+mod edit;
 pub mod ephemeral;
 pub mod node_check;
 pub mod protection;
+pub mod provision;
 pub mod world;
 pub mod write;
 pub mod zone_upgrade;

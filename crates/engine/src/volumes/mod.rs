@@ -26,6 +26,7 @@ mod survey;
 mod wakeups;
 mod zone;
 mod zone_upgrade;
+mod zones;
 
 pub use assume::AssumeError;
 pub(crate) use catalog::VolumeCatalog;
@@ -38,3 +39,4 @@ pub use score::Shape;
 pub use survey::Survey;
 pub use wakeups::{Change, could_help};
 pub use zone_upgrade::{ChangedNode, Terrain, ZoneDecision, ZoneRequirement, upgrade_zone_labels};
+pub use zones::{SelectedNode, Source, ZoneRefusal, ZoneRequest, zone_label};
