@@ -36,6 +36,16 @@ impl Default for Options {
 
 /// Begins to protect claims and volumes. Must be called before the world is started.
 pub fn start(context: &Context, world: &World, options: Options) {
+    start_claims(context, world, options);
+    start_volumes(context, world, options);
+}
+
+/// Begins to protect claims alone.
+pub fn start_claims(context: &Context, world: &World, options: Options) {
     claims::start(context, world, options);
+}
+
+/// Begins to protect volumes alone.
+pub fn start_volumes(context: &Context, world: &World, options: Options) {
     volumes::start(context, world, options);
 }
