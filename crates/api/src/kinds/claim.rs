@@ -58,6 +58,11 @@ fn class<'a>(meta: &'a ObjectMeta, spec: &'a ClaimSpec) -> Option<&'a str> {
 }
 
 impl PersistentVolumeClaim {
+    /// The class that it asks for: the annotation's, else the field's. `None` asks for the default one.
+    pub fn class_name(&self) -> Option<&str> {
+        class(&self.metadata, &self.spec)
+    }
+
     /// The claim as decisions see it.
     pub fn to_engine(&self, names: &mut Interner) -> Result<model::Claim, ConvertError> {
         let (meta, spec) = (&self.metadata, &self.spec);
@@ -67,6 +72,7 @@ impl PersistentVolumeClaim {
             uid: Name::from(meta.uid.as_str()),
             version: meta.version(),
             class: names.share(class(meta, spec).unwrap_or_default()),
+            has_class: class(meta, spec).is_some(),
             class_field: names.share(spec.storage_class_name.as_deref().unwrap_or_default()),
             request: spec.request().map_err(in_spec)?,
             access_modes: access_modes(&spec.access_modes).map_err(in_spec)?,
@@ -75,6 +81,7 @@ impl PersistentVolumeClaim {
             selector: spec.selector.as_ref().map(|s| s.compile(names)),
             volume: Name::from(spec.volume_name.as_str()),
             bind_completed: meta.annotation(names::BIND_COMPLETED).is_some(),
+            bound_by_controller: meta.annotation(names::BOUND_BY_CONTROLLER).is_some(),
             has_annotations: meta.annotations.is_some(),
             selected_node: meta.annotation(names::SELECTED_NODE).map(|n| names.share(n)),
             phase: self.phase()?,
