@@ -3,6 +3,8 @@
 pub mod binder;
 mod edit;
 pub mod provision;
+pub mod rescue;
+pub mod stale;
 mod start;
 pub mod world;
 pub mod write;
