@@ -3,6 +3,7 @@
 
 pub mod context;
 pub mod error;
+pub mod gate;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::gate::Gate;
+
 /// The tasks of a process. They end when asked to ([`Tasks::shut_down`]), or where they stand ([`Tasks::abort`]).
 #[derive(Clone, Default)]
 pub struct Tasks {
@@ -15,6 +17,7 @@ pub struct Tasks {
 struct Inner {
     stop: CancellationToken,
     failed: CancellationToken,
+    gate: Gate,
     /// `None` once they were ended: what is spawned after that is not begun.
     set: Mutex<Option<JoinSet<()>>>,
 }
@@ -22,7 +25,7 @@ struct Inner {
 impl Default for Inner {
     fn default() -> Self {
         let set = Mutex::new(Some(JoinSet::new()));
-        Self { stop: CancellationToken::new(), failed: CancellationToken::new(), set }
+        Self { stop: CancellationToken::new(), failed: CancellationToken::new(), gate: Gate::default(), set }
     }
 }
 
@@ -38,11 +41,16 @@ impl Tasks {
         let mut set = self.inner.set.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(set) = set.as_mut() else { return };
         while set.try_join_next().is_some() {}
-        set.spawn(async move {
+        set.spawn(self.inner.gate.guard(async move {
             let guard = OnPanic { name, failed };
             work.await;
             std::mem::forget(guard);
-        });
+        }));
+    }
+
+    /// The gate in front of the tasks, for the test bed.
+    pub fn gate(&self) -> &Gate {
+        &self.inner.gate
     }
 
     /// Asks every task to end.
