@@ -8,6 +8,24 @@ pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 /// Annotation on a claim: the node that the scheduler chose for provisioning.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// Annotation on a claim: who is to make its volume.
+pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+/// The same before it was stable; both are written, and the stable one is read first.
+pub const BETA_STORAGE_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-provisioner";
+/// Annotation on a volume: who made it on demand.
+pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+/// Annotation on claims and volumes of an in-tree plugin: the CSI driver that took over.
+pub const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
+/// Annotation on a volume: the size to show in its claim until the resizer is done.
+pub const PRE_RESIZE_CAPACITY: &str = "volume.alpha.kubernetes.io/pre-resize-capacity";
+/// Finalizer of a claim while a pod uses it.
+pub const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// Finalizer of a volume while a claim has it.
+pub const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// Finalizer of a volume that the volume controller must delete itself, with what is on it.
+pub const DELETION_IN_TREE: &str = "kubernetes.io/pv-controller";
+/// The same of a volume that a CSI provisioner must delete.
+pub const DELETION_EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 /// Annotation on a CSINode: the in-tree plugins whose volumes the node's drivers serve, separated by commas.
 pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
 /// Annotation on a StorageClass that claims without a class get.
@@ -17,11 +35,16 @@ pub const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default
 
 /// The annotations that anything here reads. All others (a last-applied configuration can be large) are skipped while
 /// decoding.
-pub const READ_ANNOTATIONS: [&str; 7] = [
+pub const READ_ANNOTATIONS: [&str; 12] = [
     BETA_STORAGE_CLASS,
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    BETA_STORAGE_PROVISIONER,
+    PROVISIONED_BY,
+    MIGRATED_TO,
+    PRE_RESIZE_CAPACITY,
     MIGRATED_PLUGINS,
     DEFAULT_CLASS,
     BETA_DEFAULT_CLASS,

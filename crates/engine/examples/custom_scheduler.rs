@@ -124,6 +124,8 @@ fn disk_on(node: &str, gibibytes: i64) -> Volume {
         phase: VolumePhase::Available,
         deleting: false,
         bound_by_controller: false,
+        reclaim: plimsoll_engine::model::ReclaimPolicy::default(),
+        provisioned_by: None,
         source: VolumeSource::Other,
     }
 }
@@ -154,6 +156,8 @@ fn claim(name: &str, size: &str) -> Claim {
         volume: Name::default(),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,

@@ -28,6 +28,8 @@ slim! {
         pub labels: Pairs,
         /// The annotations that are read; `None` where the object has no map of annotations.
         pub annotations: Option<Annotations>,
+        /// What must happen before it is gone.
+        pub finalizers: Vec<String>,
         /// The owners.
         pub owner_references: Vec<OwnerReference>,
     }

@@ -1,7 +1,7 @@
 //! PersistentVolumes.
 
 use plimsoll_engine::labels::{Name, ObjectKey};
-use plimsoll_engine::model::{self, AccessModes, VolumeMode, VolumePhase, VolumeSource};
+use plimsoll_engine::model::{self, AccessModes, ReclaimPolicy, VolumeMode, VolumePhase, VolumeSource};
 use plimsoll_engine::quantity::Quantity;
 
 use crate::error::ConvertError;
@@ -34,6 +34,8 @@ slim! {
         pub storage_class_name: String,
         /// The attributes class.
         pub volume_attributes_class_name: String,
+        /// What becomes of it without its claim.
+        pub persistent_volume_reclaim_policy: String,
         /// Where it can be reached from.
         pub node_affinity: VolumeNodeAffinity,
         /// The claim that has it.
@@ -128,6 +130,8 @@ impl PersistentVolume {
             phase: self.phase()?,
             deleting: meta.deletion_timestamp.0,
             bound_by_controller: meta.annotation(names::BOUND_BY_CONTROLLER).is_some(),
+            reclaim: spec.reclaim(),
+            provisioned_by: meta.annotation(names::PROVISIONED_BY).map(|p| names.share(p)),
             source: spec.source(names),
         })
     }
@@ -145,6 +149,15 @@ impl PersistentVolume {
 }
 
 impl VolumeSpec {
+    fn reclaim(&self) -> ReclaimPolicy {
+        match self.persistent_volume_reclaim_policy.as_str() {
+            "" | "Retain" => ReclaimPolicy::Retain,
+            "Delete" => ReclaimPolicy::Delete,
+            "Recycle" => ReclaimPolicy::Recycle,
+            _ => ReclaimPolicy::Other,
+        }
+    }
+
     fn source(&self, names: &mut Interner) -> VolumeSource {
         if let Some(csi) = &self.csi {
             return VolumeSource::Csi {

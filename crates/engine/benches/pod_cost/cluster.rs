@@ -163,6 +163,8 @@ impl Lab {
             phase: VolumePhase::Available,
             deleting: false,
             bound_by_controller: false,
+            reclaim: plimsoll_engine::model::ReclaimPolicy::default(),
+            provisioned_by: None,
             source: VolumeSource::Other,
         })
     }
@@ -201,6 +203,8 @@ impl Lab {
             volume: Name::default(),
             bind_completed: false,
             has_annotations: false,
+            bound_by_controller: false,
+            has_class: true,
             selected_node: None,
             phase: ClaimPhase::Pending,
             deleting: false,

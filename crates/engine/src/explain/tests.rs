@@ -38,6 +38,8 @@ fn claim(claim: &str, class: &str, size: &str) -> Claim {
         volume: name(""),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,
@@ -61,6 +63,8 @@ fn volume(volume: &str, size: &str) -> Object {
         phase: VolumePhase::Available,
         deleting: false,
         bound_by_controller: false,
+        reclaim: crate::model::ReclaimPolicy::default(),
+        provisioned_by: None,
         source: VolumeSource::Other,
     })
 }

@@ -16,6 +16,8 @@ pub struct Claim {
     pub version: Version,
     /// The class name; the beta annotation wins over the field. Empty: no class.
     pub class: Name,
+    /// Whether a class is asked for at all: an empty name asks for none, no name for the default one.
+    pub has_class: bool,
     /// `spec.storageClassName` alone: upstream's score groups by the field and not by the annotation.
     pub class_field: Name,
     /// `spec.resources.requests.storage`; `None` where missing, which asks for nothing.
@@ -32,6 +34,8 @@ pub struct Claim {
     pub volume: Name,
     /// Whether the annotation `pv.kubernetes.io/bind-completed` is present.
     pub bind_completed: bool,
+    /// Whether the annotation `pv.kubernetes.io/bound-by-controller` is present.
+    pub bound_by_controller: bool,
     /// Whether the object has an annotations map at all (the wait for a provisioner tells the two apart).
     pub has_annotations: bool,
     /// The annotation `volume.kubernetes.io/selected-node`; `Some("")` is a choice that no node meets.

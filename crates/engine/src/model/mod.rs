@@ -24,7 +24,7 @@ pub use pod::{
 pub use pod_volume::{ClaimTemplate, PodVolume, PodVolumeSource};
 pub use pool::Pool;
 pub use resources::{Resources, is_scalar};
-pub use volume::{AccessModes, ClaimRef, Volume, VolumeMode, VolumePhase, VolumeSource};
+pub use volume::{AccessModes, ClaimRef, ReclaimPolicy, Volume, VolumeMode, VolumePhase, VolumeSource};
 pub use workload::{Namespace, Workload, WorkloadKind};
 
 /// The API server's revision of an object; 0 where the object came from a file that has none.

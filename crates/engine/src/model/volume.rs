@@ -36,8 +36,26 @@ pub struct Volume {
     pub deleting: bool,
     /// Whether the annotation `pv.kubernetes.io/bound-by-controller` is present.
     pub bound_by_controller: bool,
+    /// `spec.persistentVolumeReclaimPolicy`.
+    pub reclaim: ReclaimPolicy,
+    /// The annotation `pv.kubernetes.io/provisioned-by`: who made it on demand.
+    pub provisioned_by: Option<Name>,
     /// What stands behind the volume, as far as attach limits and migration care.
     pub source: VolumeSource,
+}
+
+/// `spec.persistentVolumeReclaimPolicy`: what becomes of a volume whose claim is gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ReclaimPolicy {
+    /// It is kept until a person looks at it.
+    #[default]
+    Retain,
+    /// It is deleted, with what is on it.
+    Delete,
+    /// It is emptied and used again.
+    Recycle,
+    /// Something that this version does not know: nothing is done.
+    Other,
 }
 
 /// `spec.claimRef` of a volume.

@@ -50,6 +50,8 @@ fn claim(name: &str, class: &str, version: Version) -> Claim {
         volume: Name::default(),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,
@@ -77,6 +79,8 @@ fn volume(name: &str, class: &str, host: &str, version: Version) -> Volume {
         phase: VolumePhase::Available,
         deleting: false,
         bound_by_controller: false,
+        reclaim: crate::model::ReclaimPolicy::default(),
+        provisioned_by: None,
         source: VolumeSource::Other,
     }
 }

@@ -194,6 +194,8 @@ fn forecast(catalog: &VolumeCatalog, pod: &Pod, key: ObjectKey, template: &Claim
         volume: Name::default(),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,

@@ -74,6 +74,8 @@ pub fn volume(name: &str) -> Volume {
         phase: VolumePhase::Available,
         deleting: false,
         bound_by_controller: false,
+        reclaim: plimsoll_engine::model::ReclaimPolicy::default(),
+        provisioned_by: None,
         source: VolumeSource::Other,
     }
 }
@@ -152,6 +154,8 @@ pub fn claim(name: &str) -> Claim {
         volume: Name::default(),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,

@@ -98,6 +98,8 @@ impl Wanted {
             volume: Name::default(),
             bind_completed: false,
             has_annotations: false,
+            bound_by_controller: false,
+            has_class: true,
             selected_node: None,
             phase: ClaimPhase::Pending,
             deleting: false,
@@ -124,6 +126,8 @@ impl Wanted {
             claim_ref: bound,
             deleting: false,
             bound_by_controller: false,
+            reclaim: crate::model::ReclaimPolicy::default(),
+            provisioned_by: None,
             source: VolumeSource::Other,
         }
     }

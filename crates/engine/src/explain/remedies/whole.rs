@@ -82,6 +82,8 @@ fn claim_of_class(key: &ObjectKey, class: &Name) -> Claim {
         volume: Name::default(),
         bind_completed: false,
         has_annotations: false,
+        bound_by_controller: false,
+        has_class: true,
         selected_node: None,
         phase: ClaimPhase::Pending,
         deleting: false,
