@@ -2,12 +2,12 @@
 
 use plimsoll_apiserver::admission::Plugins;
 use plimsoll_apiserver::start::{Options, StartError, start};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::Found;
 use crate::args::ApiserverArgs;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::signals::Signals;
 
 /// Serves until a signal ends it.
 pub fn run(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Failure> {
@@ -41,34 +41,6 @@ async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Fai
     printer.line(&kubeconfig)?;
     server.serve(signals.first()).await;
     Ok(Found::Placeable)
-}
-
-/// The signals that end the process: the first one in good order, the second at once.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("signals cannot be received: {error}")));
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-
-    async fn first(mut self) {
-        self.any().await;
-        tokio::spawn(async move {
-            self.any().await;
-            std::process::exit(1);
-        });
-    }
 }
 
 fn failure(error: &StartError, args: &ApiserverArgs) -> Failure {

@@ -1,8 +1,10 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::controller::args::{self as controller, ControllerArgs};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plimsoll_engine::gates::{Gate, Gates};
 
@@ -32,6 +34,12 @@ pub enum Verb {
     /// restart. Garbage collection and the deletion of namespaces' content are part of it unless a real kube-controller-manager does that.
     #[command(after_help = APISERVER_EXAMPLES)]
     Apiserver(ApiserverArgs),
+    /// Keep volumes and claims true to each other
+    ///
+    /// Binds them, protects what is in use, reclaims what is not. Takes the place of kube-controller-manager's
+    /// controllers for volumes, on any Kubernetes cluster, and takes its flags.
+    #[command(after_help = crate::controller::args::EXAMPLES)]
+    Controller(Box<ControllerArgs>),
 }
 
 const APISERVER_EXAMPLES: &str = "\
@@ -172,8 +180,21 @@ impl Cli {
             // What the user typed, and can type again.
             command = command.bin_name("kubectl plimsoll");
         }
-        let matches = command.get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let mut line: Vec<OsString> = std::env::args_os().collect();
+        let mut notes = Vec::new();
+        if line.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-')).is_some_and(|v| v == "controller")
+        {
+            match controller::sort_out(line) {
+                Ok(sorted) => (line, notes) = sorted,
+                Err(why) => command.error(clap::error::ErrorKind::InvalidValue, why).exit(),
+            }
+        }
+        let matches = command.get_matches_from(line);
+        let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let Verb::Controller(args) = &mut cli.verb {
+            args.notes = notes;
+        }
+        cli
     }
 }
 

@@ -2,10 +2,13 @@
 
 mod apiserver;
 mod args;
+mod controller;
 mod explain;
 mod failure;
 mod load;
+mod logging;
 mod printer;
+mod signals;
 mod text;
 
 use std::process::ExitCode;
@@ -43,5 +46,6 @@ fn run(cli: &Cli, printer: &mut Printer) -> Result<Found, Failure> {
     match &cli.verb {
         Verb::Explain(args) => explain::run(args, printer),
         Verb::Apiserver(args) => apiserver::run(args, printer),
+        Verb::Controller(args) => controller::run(args, printer),
     }
 }

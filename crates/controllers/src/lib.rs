@@ -1,6 +1,11 @@
 //! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
 
+pub mod binder;
+mod edit;
+pub mod provision;
+mod start;
 pub mod world;
 pub mod write;
 
+pub use start::{Controller, Options, start};
 pub use world::World;

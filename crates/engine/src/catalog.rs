@@ -38,6 +38,11 @@ struct AssumedPod {
     node: Name,
 }
 
+/// A volume that is taken for a claim before the API server knows of it.
+#[derive(Debug)]
+#[must_use = "a promise is kept by writing it down, or withdrawn"]
+pub struct Promise(VolumePlan);
+
 /// How many deletions are remembered, so that a late event does not bring an object back. Watches repeat what is
 /// recent; nothing repeats what lies ten thousand deletions back.
 const REMEMBERED_DELETIONS: usize = 10_000;
@@ -94,6 +99,32 @@ impl Catalog {
     /// A claim as the API server last showed it, whatever is assumed of it.
     pub fn observed_claim(&self, key: &ObjectKey) -> Option<&Arc<Claim>> {
         self.volumes.claims.get(key).map(|r| r.observed.as_ref().map_or(&r.claim, |o| &o.object))
+    }
+
+    /// The class that claims without one get; `None` where no class is marked as the default.
+    pub fn default_class(&self) -> Option<Name> {
+        self.volumes.default_class()
+    }
+
+    /// When claims of a class are bound; `None` where there is no such class, or it does not say.
+    pub fn binding_mode(&self, class: &str) -> Option<crate::model::BindingMode> {
+        self.volumes.classes.get(class).and_then(|record| record.class.binding_mode)
+    }
+
+    /// The volumes whose `claimRef` names a claim, by whatever uid.
+    pub fn volumes_naming(&self, claim: &ObjectKey) -> impl Iterator<Item = &Name> {
+        self.volumes.referring.get(claim).into_iter().flatten()
+    }
+
+    /// Takes a free volume for a claim, so that the next claim looks for another: until an event about the volume says
+    /// what became of it, or [`Catalog::withdraw`].
+    pub fn promise(&mut self, claim: &ObjectKey, volume: &Name) -> Result<Promise, AssumeError> {
+        self.volumes.promise(claim, volume).map(Promise)
+    }
+
+    /// Takes back a promise that was not kept. One that an event has overtaken is nothing to take back.
+    pub fn withdraw(&mut self, promise: Promise) {
+        self.volumes.forget(&promise.0);
     }
 
     /// Whether a volume can be reached from a node; false where either is not known. The error is upstream's, of a disk

@@ -13,6 +13,7 @@
 //! `examples/custom_scheduler.rs` does all four in a page. [`model`] has the objects, [`gates`] the deliberate
 //! differences from upstream, [`reason`] the stable codes of everything that does not fit.
 
+pub mod binder;
 mod catalog;
 pub mod collections;
 mod decide;
@@ -34,7 +35,7 @@ mod topology;
 pub mod view;
 pub mod volumes;
 
-pub use catalog::{Catalog, Event};
+pub use catalog::{Catalog, Event, Promise};
 pub use decide::{Choice, Decision, NodeDecision};
 pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};

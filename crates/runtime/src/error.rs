@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::lease::Fenced;
+
 /// Why a request did not do what it was meant to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -31,6 +33,9 @@ pub enum Error {
         /// When it asked to be asked again.
         after: Option<Duration>,
     },
+    /// The process is no longer the leader: the request was not sent, or its answer not waited for.
+    #[error("{0}")]
+    Fenced(String),
     /// The server failed, or could not be reached; whether it did what was asked is not known.
     #[error("{0}")]
     Unknown(String),
@@ -79,6 +84,7 @@ impl From<kube::Error> for Error {
                     other => other,
                 }
             }
+            kube::Error::Service(cause) if cause.is::<Fenced>() => Self::Fenced(cause.to_string()),
             other => Self::Unknown(chain(&other)),
         }
     }

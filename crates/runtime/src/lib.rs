@@ -3,7 +3,10 @@
 
 pub mod context;
 pub mod error;
+#[cfg(test)]
+mod fake;
 pub mod gate;
+pub mod lease;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;
@@ -15,6 +18,7 @@ pub mod tasks;
 
 pub use context::Context;
 pub use error::Error;
+pub use lease::{Ended, Fenced, Leadership, LeaseConfig, run_as_leader};
 pub use mirror::{Change, Mirror, Mirrored, Whole};
 pub use objects::{Objects, Preconditions};
 pub use queue::{Backoff, Next, Queue};

@@ -1,29 +1,106 @@
 //! The registry of a process's figures.
 
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll_clock::Clock;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Metric, Registry};
 
 /// The figures of a process, as `/metrics` shows them.
 #[derive(Clone, Default)]
 pub struct Metrics {
-    registry: Arc<Mutex<Registry>>,
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    registry: Registry,
+    /// By name, so that a figure that several parts keep (each queue has a depth) stands in the text once.
+    known: BTreeMap<String, Box<dyn Any + Send>>,
+}
+
+/// The label that most families have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Named {
+    /// Of the queue, lease or component.
+    pub name: String,
+}
+
+impl Named {
+    /// With this name.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
 }
 
 impl Metrics {
-    /// Adds a figure, and hands it back.
+    /// Adds a figure, and hands it back. Where one of that name is kept already, that one is handed back instead. The text
+    /// adds `_total` to the name of a counter.
     pub fn register<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register(name, help, metric.clone());
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = inner.known.get(name) {
+            // One of another type would make the text invalid; it is kept, but not shown.
+            return known.downcast_ref::<M>().cloned().unwrap_or(metric);
+        }
+        inner.registry.register(name, help, metric.clone());
+        inner.known.insert(name.to_owned(), Box::new(metric.clone()));
         metric
     }
 
-    /// All figures in the text form of Prometheus.
+    /// Adds what is known of the process itself. To be called when it begins.
+    pub fn describe_process(&self, clock: &Clock) {
+        let started: Gauge<f64, std::sync::atomic::AtomicU64> = Gauge::default();
+        started.set(clock.now().as_duration().as_secs_f64());
+        self.register("process_start_time_seconds", "Start time of the process since unix epoch in seconds", started);
+        let build: Family<Build, Gauge> = Family::default();
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+        self.register("plimsoll_build_info", "Which version this is", build);
+    }
+
+    /// All figures in the text form of Prometheus (OpenMetrics).
     pub fn text(&self) -> String {
         let mut out = String::new();
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         // Writing to a string does not fail.
-        let _ = prometheus_client::encoding::text::encode(&mut out, &registry);
+        let _ = prometheus_client::encoding::text::encode(&mut out, &inner.registry);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::metrics::gauge::Gauge;
+
+    use super::*;
+
+    #[test]
+    fn a_figure_registered_twice_is_one() {
+        let metrics = Metrics::default();
+        let first = metrics.register("things", "Things", Counter::<u64>::default());
+        let second = metrics.register("things", "Things", Counter::<u64>::default());
+        first.inc();
+        second.inc();
+        // Of another type: harmless, and not shown.
+        metrics.register("things", "Things", Gauge::<i64>::default()).set(9);
+        assert_eq!(metrics.text(), "# HELP things Things.\n# TYPE things counter\nthings_total 2\n# EOF\n");
+    }
+
+    #[test]
+    fn the_process_describes_itself() {
+        let metrics = Metrics::default();
+        metrics.describe_process(&Clock::System);
+        let text = metrics.text();
+        assert!(text.contains("process_start_time_seconds "), "{text}");
+        assert!(text.contains("plimsoll_build_info{version=\""), "{text}");
     }
 }

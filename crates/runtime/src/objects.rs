@@ -1,6 +1,8 @@
 //! Single objects: read, made, replaced, deleted. Bodies are whole JSON objects, so that a field which this version does
 //! not know survives a replacement.
 
+use std::time::Duration;
+
 use http::{Method, Request};
 use kube::Client;
 use serde::de::DeserializeOwned;
@@ -8,6 +10,10 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::resource::Resource;
+
+/// How long an answer is waited for: as long as the API server lets a request take. A connection that died without a word
+/// would be waited for without end.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// What must still hold of an object for it to be deleted.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +85,7 @@ impl Objects {
         }
         let body = serde_json::to_vec(patch).map_err(unreadable)?;
         let request = Request::patch(path).header("content-type", "application/merge-patch+json").body(body);
-        Ok(self.client.request(request.map_err(unreadable)?).await?)
+        self.answer(request.map_err(unreadable)?).await
     }
 
     /// Deletes an object. One that is not there is deleted already.
@@ -116,7 +122,14 @@ impl Objects {
         if !bytes.is_empty() {
             request = request.header("content-type", "application/json");
         }
-        Ok(self.client.request(request.body(bytes).map_err(unreadable)?).await?)
+        self.answer(request.body(bytes).map_err(unreadable)?).await
+    }
+
+    async fn answer<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> Result<T, Error> {
+        match tokio::time::timeout(ANSWER, self.client.request(request)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Error::Unknown(format!("no answer within {} s", ANSWER.as_secs()))),
+        }
     }
 
     /// The client itself.

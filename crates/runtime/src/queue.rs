@@ -8,6 +8,11 @@
 //!               ▲                                       │ fails
 //!               └───────── backoff of the key ──────────┘
 //! ```
+//!
+//! Who adds a key that waits because it failed has news of it, so it need not wait as long; but it does wait, since the
+//! news may be of its own failing (an event, a half-done write), and it would fail as fast as it can.
+
+mod figures;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -21,6 +26,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
+use crate::metrics::Metrics;
+use figures::Figures;
 
 /// What becomes of a key that was worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +61,16 @@ impl Backoff {
     }
 }
 
+/// The longest that a busy server may ask a key to wait: what it asks for is not ours to trust.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
+
+/// The longest that a failing key waits once there is news of it.
+const NEWS: Duration = Duration::from_secs(1);
+
 /// A work queue of keys.
 pub struct Queue<K> {
     state: Mutex<State<K>>,
     changed: Notify,
-    backoff: Backoff,
 }
 
 struct State<K> {
@@ -70,12 +82,30 @@ struct State<K> {
     again: BTreeSet<K>,
     delayed: BTreeSet<(Instant, K)>,
     due: BTreeMap<K, Instant>,
-    failures: BTreeMap<K, u32>,
+    failures: BTreeMap<K, Failed>,
+    backoff: Backoff,
+    figures: Option<Figures<K>>,
+}
+
+/// The failures of a key since it last went well.
+struct Failed {
+    count: u32,
+    /// Until then it waits even when there is news.
+    patient: Instant,
 }
 
 impl<K: Ord + Clone + Send + 'static> Queue<K> {
     /// An empty queue.
     pub fn new(backoff: Backoff) -> Arc<Self> {
+        Self::with(backoff, None)
+    }
+
+    /// An empty queue whose figures are kept under `name`, as client-go's are.
+    pub fn named(backoff: Backoff, name: &str, metrics: &Metrics) -> Arc<Self> {
+        Self::with(backoff, Some(Figures::new(name, metrics)))
+    }
+
+    fn with(backoff: Backoff, figures: Option<Figures<K>>) -> Arc<Self> {
         let state = State {
             waiting: VecDeque::new(),
             queued: BTreeSet::new(),
@@ -84,8 +114,10 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
             delayed: BTreeSet::new(),
             due: BTreeMap::new(),
             failures: BTreeMap::new(),
+            backoff,
+            figures,
         };
-        Arc::new(Self { state: Mutex::new(state), changed: Notify::new(), backoff })
+        Arc::new(Self { state: Mutex::new(state), changed: Notify::new() })
     }
 
     /// Wants the key worked on.
@@ -112,8 +144,8 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
         state.waiting.is_empty() && state.working.is_empty() && state.delayed.is_empty()
     }
 
-    /// Works on keys, up to `width` of them at a time, until `stop`. What is begun then is not ended: see the caller's
-    /// context, whose tasks are given time.
+    /// Works on keys, up to `width` of them at a time, until `stop`. What is begun by then is worked on to its end, for
+    /// which the process gives its tasks some time and no more.
     pub async fn run<F, W>(&self, width: usize, stop: CancellationToken, work: F)
     where
         F: Fn(K) -> W,
@@ -121,7 +153,8 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
     {
         let mut running = FuturesUnordered::new();
         loop {
-            while running.len() < width
+            while running.len() < width.max(1)
+                && !stop.is_cancelled()
                 && let Some(key) = self.take()
             {
                 let job = work(key.clone());
@@ -136,7 +169,6 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
                 () = wait_until(due), if due.is_some() => {}
             }
         }
-        // Begun writes are ended in good order; the process gives them its grace and no more.
         while let Some((key, result)) = running.next().await {
             self.done(key, result);
         }
@@ -156,37 +188,48 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
         while state.delayed.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, key)) = state.delayed.pop_first() {
                 state.due.remove(&key);
-                state.add(key);
+                state.enqueue(key);
             }
         }
         let key = state.waiting.pop_front()?;
         state.queued.remove(&key);
         state.working.insert(key.clone());
+        if let Some(figures) = &mut state.figures {
+            figures.taken(&key);
+        }
         Some(key)
     }
 
     fn done(&self, key: K, result: Result<Next, Error>) {
         let mut state = self.state();
+        let state = &mut *state;
         state.working.remove(&key);
-        let wait = match result {
+        let news = state.again.remove(&key);
+        let now = Instant::now();
+        if let Some(figures) = &mut state.figures {
+            figures.done(&key, result.is_err());
+        }
+        match result {
             Ok(next) => {
                 state.failures.remove(&key);
                 match next {
-                    Next::Done => None,
-                    Next::After(wait) => Some(wait),
+                    _ if news => state.enqueue(key),
+                    Next::Done => {}
+                    Next::After(wait) => state.delay(key, now + wait),
                 }
             }
             Err(error) => {
-                let failures = state.failures.entry(key.clone()).or_default();
-                *failures += 1;
-                let wait = self.backoff.after(*failures);
-                Some(if let Error::Busy { after: Some(after), .. } = error { wait.max(after) } else { wait })
+                let count = state.failures.get(&key).map_or(0, |f| f.count).saturating_add(1);
+                let backoff = state.backoff.after(count);
+                let asked = match error {
+                    Error::Busy { after: Some(after), .. } => after.min(LONGEST_ASKED),
+                    _ => Duration::ZERO,
+                };
+                let patient = now + backoff.min(NEWS).max(asked);
+                let at = if news { patient } else { now + backoff.max(asked) };
+                state.failures.insert(key.clone(), Failed { count, patient });
+                state.delay(key, at);
             }
-        };
-        if state.again.remove(&key) {
-            state.add(key);
-        } else if let Some(wait) = wait {
-            state.delay(key, Instant::now() + wait);
         }
     }
 }
@@ -199,12 +242,29 @@ async fn wait_until(due: Option<Instant>) {
 
 impl<K: Ord + Clone> State<K> {
     fn add(&mut self, key: K) {
+        if let Some(figures) = &mut self.figures {
+            figures.added();
+        }
+        match self.failures.get(&key) {
+            // Not before what its failures ask for; `take` moves it on when that is over.
+            Some(failed) if !self.working.contains(&key) => {
+                let at = failed.patient;
+                self.delay(key, at);
+            }
+            _ => self.enqueue(key),
+        }
+    }
+
+    fn enqueue(&mut self, key: K) {
         if let Some(at) = self.due.remove(&key) {
             self.delayed.remove(&(at, key.clone()));
         }
         if self.working.contains(&key) {
             self.again.insert(key);
         } else if self.queued.insert(key.clone()) {
+            if let Some(figures) = &mut self.figures {
+                figures.waits(&key);
+            }
             self.waiting.push_back(key);
         }
     }
@@ -225,3 +285,6 @@ impl<K: Ord + Clone> State<K> {
         self.delayed.insert((at, key));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,7 +199,7 @@ impl Observer {
         }
         // Each resource tells of its own changes; the revision says what came first.
         events.sort_by_key(|(_, event)| event.revision());
-        let silent = events.iter().filter(|(name, event)| is_silent(name, event)).count() as u64;
+        let silent = events.iter().filter(|(name, _)| is_silent(name)).count() as u64;
         if revision - self.seen > silent {
             self.last_change = Instant::now();
         }
@@ -227,9 +227,9 @@ impl Observer {
     }
 }
 
-/// Changes that go on for ever in a cluster at rest.
-fn is_silent(resource: &str, event: &Event) -> bool {
-    resource == LEASES || (resource == EVENTS && event.kind == EventKind::Deleted)
+/// Changes that go on for ever in a cluster at rest: heartbeats, and events that are said again.
+fn is_silent(resource: &str) -> bool {
+    resource == LEASES || resource == EVENTS
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -58,6 +58,11 @@ fn class<'a>(meta: &'a ObjectMeta, spec: &'a ClaimSpec) -> Option<&'a str> {
 }
 
 impl PersistentVolumeClaim {
+    /// The class that it asks for: the annotation's, else the field's. `None` asks for the default one.
+    pub fn class_name(&self) -> Option<&str> {
+        class(&self.metadata, &self.spec)
+    }
+
     /// The claim as decisions see it.
     pub fn to_engine(&self, names: &mut Interner) -> Result<model::Claim, ConvertError> {
         let (meta, spec) = (&self.metadata, &self.spec);

@@ -7,7 +7,7 @@ use plimsoll_engine::selector::{AllowedTopologies, RawTopologyTerm};
 use crate::error::ConvertError;
 use crate::interner::Interner;
 use crate::kinds::ObjectMeta;
-use crate::lenient::slim;
+use crate::lenient::{Pairs, slim};
 use crate::names;
 
 slim! {
@@ -21,6 +21,12 @@ slim! {
         pub volume_binding_mode: String,
         /// Where volumes can be made.
         pub allowed_topologies: Vec<TopologyTerm>,
+        /// What its provisioner is told.
+        pub parameters: Pairs,
+        /// How its volumes are mounted.
+        pub mount_options: Vec<String>,
+        /// What becomes of its volumes when they are released; the API server says `Delete` where nothing is said.
+        pub reclaim_policy: String,
     }
 
     /// A term of `allowedTopologies`.

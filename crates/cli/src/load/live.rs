@@ -2,6 +2,8 @@
 //!
 //! Pages are decoded as they come and let go, so that no more than a few are held in the API's own form.
 
+use std::path::Path;
+
 use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -79,7 +81,28 @@ fn no_config(error: &KubeconfigError) -> Failure {
         .help("name one with --kubeconfig, --context or KUBECONFIG; or read manifests or a dump with -f")
 }
 
-fn unreachable(server: &str, error: &kube::Error) -> Failure {
+/// The configuration of a long-running process: its kubeconfig, otherwise the service account of the pod it runs in.
+pub async fn process_config(kubeconfig: Option<&Path>, server: Option<&str>) -> Result<Config, Failure> {
+    let mut config = match kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path).map_err(|e| no_config(&e))?;
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+                .await
+                .map_err(|e| no_config(&e))?
+        }
+        None => Config::incluster().map_err(|e| {
+            Failure::new(format!("no cluster to work on: {}", chain(&e))).help("name one with --kubeconfig")
+        })?,
+    };
+    if let Some(server) = server {
+        config.cluster_url =
+            server.parse().map_err(|e| Failure::new(format!("--master: {server} is not an address: {e}")))?;
+    }
+    Ok(config)
+}
+
+/// What is said of a server that does not answer.
+pub fn unreachable(server: &str, error: &kube::Error) -> Failure {
     Failure::new(format!("the API server {server} cannot be reached: {}", chain(error)))
         .help("check that `kubectl get nodes` works with the same kubeconfig and context; or read a dump with -f")
 }

@@ -1,7 +1,7 @@
 //! The cluster that a command looks at: from files, or from a live API server.
 
 mod files;
-mod live;
+pub mod live;
 
 use plimsoll_api::{Loaded, Note};
 use plimsoll_engine::{Catalog, Event};

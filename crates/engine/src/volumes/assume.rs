@@ -74,6 +74,24 @@ impl VolumeCatalog {
         Ok(())
     }
 
+    /// Takes a free volume for a claim that no pod is placed for.
+    pub(crate) fn promise(&mut self, claim: &ObjectKey, volume: &Name) -> Result<VolumePlan, AssumeError> {
+        let record = self.slab.by_name(volume).ok_or_else(|| AssumeError::NotFound { key: volume.to_string() })?;
+        let known = self.claims.get(claim).ok_or_else(|| AssumeError::NotFound { key: claim.to_string() })?;
+        let plan = ClaimPlan {
+            claim: claim.clone(),
+            version: known.claim.version,
+            class: known.claim.class.clone(),
+            outcome: Outcome::Static,
+            volume: Some(volume.clone()),
+            volume_version: record.volume.version,
+            pool: None,
+            forecast: false,
+        };
+        self.assume_static(&plan)?;
+        Ok(VolumePlan { claims: vec![plan] })
+    }
+
     /// Takes back what was assumed of a plan, where no newer event did so already.
     pub(crate) fn forget(&mut self, plan: &VolumePlan) {
         self.forget_claims(&plan.claims);

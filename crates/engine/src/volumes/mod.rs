@@ -24,6 +24,7 @@ mod slab;
 mod survey;
 mod wakeups;
 mod zone;
+mod zones;
 
 pub use assume::AssumeError;
 pub(crate) use catalog::VolumeCatalog;
@@ -34,3 +35,4 @@ pub use pod::{PodVolumes, Suitability};
 pub use score::Shape;
 pub use survey::Survey;
 pub use wakeups::{Change, could_help};
+pub use zones::{SelectedNode, Source, ZoneRefusal, ZoneRequest, zone_label};
