@@ -2,10 +2,14 @@
 
 pub mod binder;
 mod edit;
+pub mod ephemeral;
+pub mod node_check;
+pub mod protection;
 pub mod provision;
 mod start;
 pub mod world;
 pub mod write;
+pub mod zone_upgrade;
 
 pub use start::{Controller, Options, start};
 pub use world::World;

@@ -5,24 +5,37 @@ use std::time::Duration;
 
 use plimsoll_runtime::{Context, reflector};
 
-use crate::binder;
 use crate::world::World;
+use crate::{binder, ephemeral, protection, zone_upgrade};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
     /// Binds claims and volumes.
     Binder,
+    /// Keeps claims that pods use.
+    ClaimProtection,
+    /// Keeps volumes that claims have.
+    VolumeProtection,
+    /// Makes the claims of generic ephemeral volumes.
+    Ephemeral,
+    /// Says zone labels of volumes as affinity.
+    ZoneUpgrade,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Binder];
+    pub const ALL: [Self; 5] =
+        [Self::Binder, Self::ClaimProtection, Self::VolumeProtection, Self::Ephemeral, Self::ZoneUpgrade];
 
     /// The name that `--controllers` knows it by; upstream's where upstream has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Binder => "persistentvolume-binder-controller",
+            Self::ClaimProtection => "persistentvolumeclaim-protection-controller",
+            Self::VolumeProtection => "persistentvolume-protection-controller",
+            Self::Ephemeral => "ephemeral-volume-controller",
+            Self::ZoneUpgrade => "zone-label-upgrade-controller",
         }
     }
 
@@ -39,13 +52,26 @@ pub struct Options {
     pub run: BTreeSet<Controller>,
     /// How the binder works.
     pub binder: binder::Options,
+    /// How protection works.
+    pub protection: protection::Options,
+    /// How ephemeral claims are made.
+    pub ephemeral: ephemeral::Options,
+    /// How zone labels are upgraded.
+    pub zone_upgrade: zone_upgrade::Options,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { run: Controller::ALL.into(), binder: binder::Options::default(), relist: reflector::RELIST }
+        Self {
+            run: Controller::ALL.into(),
+            binder: binder::Options::default(),
+            protection: protection::Options::default(),
+            ephemeral: ephemeral::Options::default(),
+            zone_upgrade: zone_upgrade::Options::default(),
+            relist: reflector::RELIST,
+        }
     }
 }
 
@@ -55,6 +81,10 @@ pub fn start(context: &Context, options: &Options) -> World {
     for controller in &options.run {
         match controller {
             Controller::Binder => binder::start(context, &world, options.binder.clone()),
+            Controller::ClaimProtection => protection::start_claims(context, &world, options.protection),
+            Controller::VolumeProtection => protection::start_volumes(context, &world, options.protection),
+            Controller::Ephemeral => ephemeral::start(context, &world, options.ephemeral),
+            Controller::ZoneUpgrade => drop(zone_upgrade::start(context, &world, options.zone_upgrade)),
         }
     }
     world.start(context, options.relist);

@@ -24,6 +24,8 @@ slim! {
         pub creation_timestamp: String,
         /// Whether it is being deleted.
         pub deletion_timestamp: Present,
+        /// How long it is given to end once it is being deleted.
+        pub deletion_grace_period_seconds: Option<i64>,
         /// The labels.
         pub labels: Pairs,
         /// The annotations that are read; `None` where the object has no map of annotations.

@@ -26,7 +26,7 @@ pub(crate) struct Plugin {
     /// The driver that took over.
     pub(crate) driver: &'static str,
     /// The driver's topology key, where zone labels are translated to it.
-    topology_key: Option<&'static str>,
+    pub(crate) topology_key: Option<&'static str>,
 }
 
 const AWS: Plugin = Plugin {
@@ -47,6 +47,9 @@ const CINDER: Plugin = Plugin {
 };
 const PORTWORX: Plugin =
     Plugin { name: "kubernetes.io/portworx-volume", driver: "pxd.portworx.com", topology_key: None };
+
+/// All of them.
+pub(crate) const PLUGINS: [Plugin; 5] = [AWS, GCE, AZURE, CINDER, PORTWORX];
 
 /// In-tree plugins whose disks are migrated elsewhere, but never by the scheduler's rules.
 const NOT_COUNTED: [&str; 2] = ["kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"];
@@ -69,7 +72,7 @@ pub(crate) fn driver_of_provisioner(provisioner: &Name, csi_node_exists: bool) -
     if NOT_COUNTED.contains(&&**provisioner) {
         return None;
     }
-    match [AWS, GCE, AZURE, CINDER, PORTWORX].into_iter().find(|p| p.name == &**provisioner) {
+    match PLUGINS.into_iter().find(|p| p.name == &**provisioner) {
         Some(plugin) => csi_node_exists.then(|| plugin.driver.into()),
         None => (!provisioner.is_empty()).then(|| provisioner.clone()),
     }

@@ -1,6 +1,6 @@
 //! Upstream's VolumeZone filter: the legacy zone and region labels of bound volumes.
 
-use crate::labels::{Name, ObjectKey};
+use crate::labels::{Labels, Name, ObjectKey};
 use crate::model::{BindingMode, Pod, PodVolumeSource};
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::volumes::catalog::VolumeCatalog;
@@ -8,14 +8,14 @@ use crate::volumes::migration::{REGION, REGION_BETA, ZONE, ZONE_BETA, ZONE_SEPAR
 use crate::volumes::pod::PodVolumes;
 
 /// The labels that are looked at, in upstream's order.
-const KEYS: [&str; 4] = [ZONE_BETA, REGION_BETA, ZONE, REGION];
+pub(crate) const KEYS: [&str; 4] = [ZONE_BETA, REGION_BETA, ZONE, REGION];
 
 /// A label that a volume of the pod has, and the values it lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneConstraint {
     volume: Name,
-    key: &'static str,
-    values: Vec<Name>,
+    pub(crate) key: &'static str,
+    pub(crate) values: Vec<Name>,
 }
 
 impl ZoneConstraint {
@@ -98,15 +98,7 @@ fn refuse(reason: String, detail: String) -> Refusal {
 impl PodVolumes<'_> {
     /// The first constraint that the node does not meet.
     pub(crate) fn refused_by_zone(&self, node: usize) -> Option<&ZoneConstraint> {
-        let labels = self.catalog.topologies.labels(node)?;
-        if self.zones.is_empty() || !KEYS.iter().any(|key| labels.contains_key(key)) {
-            // A cluster of one zone need not label its nodes.
-            return None;
-        }
-        self.zones.iter().find(|constraint| {
-            let value = labels.get(constraint.key).or_else(|| labels.get(ga_key(constraint.key)));
-            value.is_none_or(|v| !constraint.values.contains(v))
-        })
+        first_unmet(&self.zones, self.catalog.topologies.labels(node)?)
     }
 
     /// The refusal for a constraint.
@@ -126,8 +118,20 @@ impl PodVolumes<'_> {
     }
 }
 
+/// The first constraint that a node with these labels does not meet.
+pub(crate) fn first_unmet<'c>(constraints: &'c [ZoneConstraint], labels: &Labels) -> Option<&'c ZoneConstraint> {
+    if constraints.is_empty() || !KEYS.iter().any(|key| labels.contains_key(key)) {
+        // A cluster of one zone need not label its nodes.
+        return None;
+    }
+    constraints.iter().find(|constraint| {
+        let value = labels.get(constraint.key).or_else(|| labels.get(ga_key(constraint.key)));
+        value.is_none_or(|v| !constraint.values.contains(v))
+    })
+}
+
 /// The key that stands in for a beta key on newer nodes.
-fn ga_key(key: &str) -> &str {
+pub(crate) fn ga_key(key: &'static str) -> &'static str {
     match key {
         ZONE_BETA => ZONE,
         REGION_BETA => REGION,

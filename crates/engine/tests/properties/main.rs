@@ -14,6 +14,7 @@ mod other_filters;
 mod reference;
 mod search;
 mod upstream;
+mod zone_upgrade;
 
 /// How many cases each property sees unless `PROPTEST_CASES` says otherwise.
 pub fn cases(usual: u32) -> proptest::test_runner::Config {

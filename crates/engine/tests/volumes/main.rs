@@ -18,3 +18,4 @@ mod score;
 mod several;
 mod wakeups;
 mod zone;
+mod zone_upgrade;
