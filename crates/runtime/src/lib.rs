@@ -5,6 +5,7 @@ pub mod context;
 pub mod error;
 #[cfg(test)]
 mod fake;
+pub mod gate;
 pub mod health;
 pub mod lease;
 pub mod metrics;
@@ -16,6 +17,7 @@ pub mod reflector;
 pub mod requests;
 pub mod resource;
 pub mod tasks;
+pub mod throttle;
 
 pub use context::Context;
 pub use error::Error;
