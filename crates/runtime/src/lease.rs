@@ -29,7 +29,7 @@ use crate::context::Context;
 use crate::metrics::Named;
 use crate::recorder::{About, Recorder, Severity};
 use crate::resource::Resource;
-use crate::tasks::Tasks;
+use crate::tasks::AbortOnDrop;
 use candidate::{Candidate, Step};
 pub use fence::{Fenced, Leadership};
 
@@ -132,7 +132,8 @@ where
         election.release().await;
         return Ended::Released;
     }
-    let tasks = Tasks::new();
+    let tasks = context.tasks.part();
+    let ending = AbortOnDrop(tasks.clone());
     let client = leadership.guard(&context.client);
     let mine = Context { client, tasks: tasks.clone(), ..context.clone() };
     election.announce(true);
@@ -169,7 +170,7 @@ where
             ended
         }
     };
-    tasks.abort();
+    drop(ending);
     // Before the lease is given back: whoever takes it must be the only one.
     leadership.end();
     election.announce(false);

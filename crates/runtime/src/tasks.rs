@@ -63,6 +63,12 @@ impl Tasks {
         Self::default()
     }
 
+    /// The tasks of a part of the process, which can be ended by themselves: none yet. What stops the process where it stands
+    /// stops them, too.
+    pub fn part(&self) -> Self {
+        Self { inner: Arc::new(Inner { gate: self.inner.gate.clone(), ..Inner::default() }) }
+    }
+
     /// Begins a task. It is meant to run until [`Tasks::stopping`]; one that panics fails the process.
     pub fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         self.begin(name, work, |sets| &mut sets.workers);
@@ -151,6 +157,16 @@ async fn join(mut set: JoinSet<()>, end: Instant) {
     tracing::warn!("some tasks did not end in time and were ended");
     // So that what they hold is let go before anybody goes on. One that never waits cannot be ended, nor waited for.
     let _ = tokio::time::timeout(FORCED, set.shutdown()).await;
+}
+
+/// Ends a part's tasks where they stand when it is dropped: tasks hold what they were begun from, so that without this they
+/// would outlive the one who began them.
+pub(crate) struct AbortOnDrop(pub(crate) Tasks);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 struct OnPanic {

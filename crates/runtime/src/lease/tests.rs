@@ -146,6 +146,10 @@ async fn a_leader_that_died_is_followed_within_the_lease_and_a_try() {
     seconds(30).await;
     a.ended.abort();
     let died = Instant::now();
+    seconds(1).await;
+    let written = store.done(&Method::POST).len();
+    seconds(5).await;
+    assert_eq!(store.done(&Method::POST).len(), written, "its tasks go on");
     while holder(&store) == "a" {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -175,6 +179,26 @@ async fn a_frozen_leader_writes_nothing_once_its_time_is_over() {
     assert_eq!((holder(&store).as_str(), writers(&store)), ("b", vec!["a".to_owned(), "b".to_owned()]));
     b.context.tasks.stop();
     assert_eq!(b.ended.await.unwrap(), Ended::Released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_behind_a_closed_gate_does_nothing_and_then_ends() {
+    let store = Store::default();
+    let a = begin(&store, "a");
+    seconds(5).await;
+    // The election itself is no task of the context here.
+    a.frozen.store(true, Ordering::Relaxed);
+    a.context.tasks.gate().close();
+    let written = store.done(&Method::POST).len();
+    seconds(30).await;
+    assert_eq!(store.done(&Method::POST).len(), written);
+    assert!(a.refusals.lock().unwrap().is_empty());
+    a.context.tasks.gate().open();
+    seconds(1).await;
+    assert!(matches!(a.refusals.lock().unwrap()[..], [Error::Fenced(_), ..]));
+    assert_eq!(store.done(&Method::POST).len(), written);
+    a.frozen.store(false, Ordering::Relaxed);
+    assert_eq!(a.ended.await.unwrap(), Ended::Lost);
 }
 
 #[tokio::test(start_paused = true)]
