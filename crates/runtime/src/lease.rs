@@ -19,6 +19,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join;
+use kube::Client;
 use plimsoll_clock::Entropy;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::metrics::Named;
+use crate::objects::Objects;
 use crate::recorder::{About, Recorder, Severity};
 use crate::resource::Resource;
 use crate::tasks::AbortOnDrop;
@@ -58,6 +60,9 @@ pub struct LeaseConfig {
     pub retry_period: Duration,
     /// How long a stopping leader's tasks have to end before the lease is given back.
     pub grace: Duration,
+    /// By which client the lease is kept, where that is not the context's: behind a throttle, renewals would wait in line with
+    /// everything else, and the lease would be lost when there is most to do.
+    pub client: Option<Client>,
     /// Who says on the lease that it changed hands, as upstream does; `None` for nobody.
     pub recorder: Option<Recorder>,
 }
@@ -73,6 +78,7 @@ impl LeaseConfig {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             grace: Duration::from_secs(5),
+            client: None,
             recorder: None,
         }
     }
@@ -194,7 +200,8 @@ impl<'a> Election<'a> {
         let leads = context.metrics.register("leader_election_master_status", help, leads);
         let leads = leads.get_or_create(&Named::new(&config.name)).clone();
         leads.set(0);
-        let candidate = Candidate::new(context.objects(), context.clock.clone(), config.clone());
+        let objects = config.client.clone().map_or_else(|| context.objects(), Objects::new);
+        let candidate = Candidate::new(objects, context.clock.clone(), config.clone());
         Self { context, config, candidate, leads }
     }
 

@@ -249,6 +249,28 @@ async fn calendars_that_differ_do_not_matter() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_throttle_on_the_work_does_not_lose_the_lease() {
+    let store = Store::default();
+    let mut context = context(store.client());
+    let config = LeaseConfig { client: Some(context.client.clone()), ..LeaseConfig::new("kube-system", "binder", "a") };
+    context.client = crate::throttle::throttled(&context.client, 1.0, 0);
+    let (stop, done) = (context.tasks.clone(), store.clone());
+    let ended = run_as_leader(&context, config, |leader| async move {
+        for i in 0..100 {
+            let objects = leader.objects();
+            leader.tasks.spawn("writer", async move {
+                let note = json!({"metadata": {"name": format!("a-{i}")}});
+                let _ = objects.create::<Value>(Resource::EVENTS, "n", &note).await;
+            });
+        }
+        seconds(50).await;
+        stop.stop();
+    });
+    assert_eq!(ended.await, Ended::Released);
+    assert!(done.done(&Method::POST).len() > 45);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_taken_from_its_holder_is_lost_at_once() {
     let store = Store::default();
     let a = begin(&store, "a");
