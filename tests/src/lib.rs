@@ -1,7 +1,8 @@
 //! The harness of the black-box tests: two API servers, ours and upstream's, and scenarios that are played on both.
 //!
 //! [`upstream`] starts the real control plane, [`embedded`] ours; [`scenario`] reads what is asked, [`play`] asks it, [`normal`] takes out
-//! of the answers what differs from run to run, and [`compare`] tells what is left.
+//! of the answers what differs from run to run, and [`compare`] tells what is left. [`volumes`] plays what controllers make of claims and
+//! volumes.
 
 pub mod client;
 pub mod compare;
@@ -14,3 +15,4 @@ pub mod scenario;
 pub mod session;
 pub mod suite;
 pub mod upstream;
+pub mod volumes;

@@ -164,12 +164,24 @@ pub fn kube_controller_manager(
     controllers: &str,
     content: Content,
 ) -> Result<Process> {
+    controller_manager(folder, kubeconfig, controllers, content, &[])
+}
+
+/// Starts it with further flags.
+pub fn controller_manager(
+    folder: &Path,
+    kubeconfig: &Path,
+    controllers: &str,
+    content: Content,
+    flags: &[String],
+) -> Result<Process> {
     let mut command = Command::new(binary("kube-controller-manager")?);
     command
         .args(["--controllers", controllers, "--leader-elect=false", "--secure-port=0"])
         .args(["--kube-api-qps=5000", "--kube-api-burst=5000", "--kube-api-content-type", content.media_type()])
         .arg("--kubeconfig")
-        .arg(kubeconfig);
+        .arg(kubeconfig)
+        .args(flags);
     Process::start(folder, "kube-controller-manager", &mut command)
 }
 

@@ -1,0 +1,19 @@
+//! End states of claims and volumes: the same scenarios under kube-controller-manager's controllers and under ours.
+//!
+//! ```text
+//!  tests/volumes/*.yaml ──► scenario ──► play ──► outcome ──► compare with tests/volumes/recorded/*.json
+//!                                         ▲                   (what kube-controller-manager's controllers came to)
+//!                     cluster (server + controllers) ── observe
+//! ```
+//! All scenarios are played side by side on one server, each in its own namespace and with names of its own, because most of the time of
+//! each is spent on seeing that nothing more happens. Those about what a cluster has one of (the default class) are played one by one.
+
+pub mod cluster;
+pub mod conditions;
+pub mod observe;
+pub mod outcome;
+pub mod play;
+pub mod scenario;
+pub mod statements;
+pub mod suite;
+pub mod templates;

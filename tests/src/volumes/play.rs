@@ -1,0 +1,245 @@
+//! Plays one scenario on a running server: its steps, and the wait for an end at which nothing changes any more.
+//!
+//! ```text
+//!  namespace ─► before ─► (controllers start) ─► steps ─► expected state seen ─► same state for QUIET ─► outcome
+//!                                                  │                │
+//!                                                  └──── PATIENCE ──┴─────────► outcome with what is not as expected
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use super::observe::{Look, Seen};
+use super::outcome::{Outcome, state};
+use super::scenario::{Scenario, Step, fill, fill_value};
+use super::templates::{object, path};
+use crate::client::Client;
+use crate::identities::{ADMIN, token};
+
+/// How long a condition may take: sixty scenarios share two cores, and kube-controller-manager's own backoffs are seconds.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long nothing may change at the end: two rounds of kube-controller-manager's resync (see [`super::cluster`]).
+const QUIET: Duration = Duration::from_secs(5);
+
+/// A scenario on its server.
+#[derive(Debug)]
+pub struct Player {
+    scenario: Scenario,
+    client: Client,
+    looks: watch::Receiver<Look>,
+    id: String,
+    kept: BTreeMap<String, String>,
+    /// What was written last: only a look that began later shows it.
+    wrote: Instant,
+    scheduler: bool,
+}
+
+impl Player {
+    /// Under an id that no other scenario of this server has.
+    pub fn new(scenario: Scenario, client: Client, looks: watch::Receiver<Look>, id: String, scheduler: bool) -> Self {
+        Self { scenario, client, looks, id, kept: BTreeMap::new(), wrote: Instant::now(), scheduler }
+    }
+
+    /// The scenario's name.
+    pub fn name(&self) -> &str {
+        &self.scenario.name
+    }
+
+    /// Makes the namespace and takes the steps that need no controller.
+    pub async fn prepare(&mut self) -> Result<()> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.id}});
+        self.write(&Method::POST, "/api/v1/namespaces", Some(&namespace)).await?;
+        self.take(&self.scenario.before.clone()).await
+    }
+
+    /// Takes the steps and waits for the end.
+    pub async fn play(mut self) -> Outcome {
+        let played = match self.take(&self.scenario.steps.clone()).await {
+            Ok(()) => self.end().await,
+            Err(why) => Err(why),
+        };
+        let outcome = match played {
+            Ok(seen) => Outcome { state: state(&seen, &self.id, &self.kept), failure: None },
+            Err(why) => {
+                let state = state(&self.looks.borrow().of(&self.id), &self.id, &self.kept);
+                let failure = format!("{why:#}").replace(&self.id, "$ID");
+                Outcome { state, failure: Some(failure) }
+            }
+        };
+        if self.scenario.alone {
+            self.clear().await;
+        }
+        outcome
+    }
+
+    async fn take(&mut self, steps: &[Step]) -> Result<()> {
+        for (index, step) in steps.iter().enumerate() {
+            if step.in_place_of_scheduler && self.scheduler {
+                continue;
+            }
+            self.step(step).await.with_context(|| format!("step {}", index + 1))?;
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<()> {
+        if step.settle {
+            self.quiet().await?;
+            return Ok(());
+        }
+        if let Some(conditions) = &step.until {
+            let conditions = conditions.filled(&self.id, &self.kept);
+            self.until(|seen| conditions.unmet(seen)).await?;
+            return Ok(());
+        }
+        let mut calls = Vec::new();
+        let with = fill_value(&step.with, &self.id, &self.kept);
+        for short in &step.create {
+            let (kind, object) = object(&fill_value(short, &self.id, &self.kept), &self.id)?;
+            calls.push((Method::POST, kind.path(&self.id), Some(object)));
+        }
+        if let Some(reference) = &step.patch {
+            calls.push((Method::PATCH, self.path(reference)?, Some(with)));
+        } else if let Some(reference) = &step.status {
+            calls.push((Method::PATCH, format!("{}/status", self.path(reference)?), Some(json!({"status": with}))));
+        } else if let Some(reference) = &step.delete {
+            calls.push((Method::DELETE, self.path(reference)?, step.options.clone()));
+        } else if let Some(pod) = &step.bind {
+            let node = fill(step.node.as_deref().unwrap_or_default(), &self.id, &self.kept);
+            let name = fill(pod, &self.id, &self.kept).rsplit('/').next().unwrap_or_default().to_owned();
+            let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
+            let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target});
+            calls.push((Method::POST, format!("{}/binding", self.path(pod)?), Some(binding)));
+        }
+        for (method, path, body) in calls {
+            let (code, answer) = self.ask(&method, &path, body.as_ref()).await?;
+            match step.refused {
+                None if code < 300 => {}
+                Some(refused) if code == refused => {}
+                _ => bail!("{method} {path}: {code} {answer}"),
+            }
+            if let Some(says) = &step.says
+                && !answer.to_string().contains(&fill(says, &self.id, &self.kept))
+            {
+                bail!("{method} {path}: {code} {answer}, which does not say {says}");
+            }
+            for (name, pointer) in &step.keep {
+                let found = answer.pointer(pointer).and_then(Value::as_str);
+                let found = found.with_context(|| format!("nothing at {pointer} to keep: {answer}"))?;
+                self.kept.insert(name.clone(), found.to_owned());
+            }
+            self.wrote = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn path(&self, reference: &str) -> Result<String> {
+        path(&fill(reference, &self.id, &self.kept), &self.id)
+    }
+
+    /// Waits until nothing is wrong any more; otherwise says what was wrong last.
+    async fn until(&mut self, wrong: impl Fn(&Seen) -> Result<Vec<String>>) -> Result<Seen> {
+        let mut last = vec![String::from("nothing was seen")];
+        let watched = timeout(PATIENCE, async {
+            loop {
+                let look = self.looks.borrow_and_update().clone();
+                if look.began > self.wrote {
+                    let seen = look.of(&self.id);
+                    last = wrong(&seen)?;
+                    if last.is_empty() {
+                        return Ok(seen);
+                    }
+                }
+                self.looks.changed().await.context("nobody looks any more")?;
+            }
+        });
+        match watched.await {
+            Ok(seen) => seen,
+            Err(_) => bail!("waited in vain: {}", last.join("; ")),
+        }
+    }
+
+    /// Waits until the state stays the same.
+    async fn quiet(&mut self) -> Result<Seen> {
+        let (id, kept) = (self.id.clone(), self.kept.clone());
+        let mut last = (Value::Null, Instant::now());
+        let watched = timeout(PATIENCE, async {
+            loop {
+                let look = self.looks.borrow_and_update().clone();
+                if look.began > self.wrote {
+                    let seen = look.of(&id);
+                    let now = state(&seen, &id, &kept);
+                    if now != last.0 {
+                        last = (now, look.began);
+                    } else if look.began - last.1 >= QUIET {
+                        return Ok(seen);
+                    }
+                }
+                self.looks.changed().await.context("nobody looks any more")?;
+            }
+        });
+        watched.await.unwrap_or_else(|_| bail!("it does not come to rest"))
+    }
+
+    /// The end: as expected, and at rest.
+    async fn end(&mut self) -> Result<Seen> {
+        let expected = self.scenario.expect.filled(&self.id, &self.kept);
+        self.until(|seen| expected.unmet(seen)).await?;
+        let seen = self.quiet().await?;
+        // What came while it came to rest may be what must not come.
+        let unmet = expected.unmet(&seen)?;
+        if !unmet.is_empty() {
+            bail!("in the end: {}", unmet.join("; "));
+        }
+        Ok(seen)
+    }
+
+    /// Takes away what the next scenario would meet: defaults, and volumes that anybody may bind.
+    async fn clear(&self) {
+        let seen = self.looks.borrow().of(&self.id);
+        let mut paths = Vec::new();
+        for short in self.scenario.steps.iter().flat_map(|step| &step.create) {
+            if let Ok((kind, object)) = object(&fill_value(short, &self.id, &self.kept), &self.id)
+                && kind.short == "class"
+            {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                paths.push(format!("{}/{name}", kind.path(&self.id)));
+            }
+        }
+        paths.extend(seen.objects.keys().filter_map(|reference| path(reference, &self.id).ok()));
+        for path in paths {
+            // Some of it may be gone by now; what is not is seen by the next scenario's own conditions.
+            let _ = self.ask(&Method::DELETE, &path, Some(&json!({"gracePeriodSeconds": 0}))).await;
+            let _ = self.ask(&Method::PATCH, &path, Some(&json!({"metadata": {"finalizers": null}}))).await;
+        }
+    }
+
+    async fn write(&mut self, method: &Method, path: &str, body: Option<&Value>) -> Result<Value> {
+        let (code, answer) = self.ask(method, path, body).await?;
+        if code >= 300 {
+            bail!("{method} {path}: {code} {answer}");
+        }
+        self.wrote = Instant::now();
+        Ok(answer)
+    }
+
+    async fn ask(&self, method: &Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+        let content_type = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let mut request = Request::builder().method(method).uri(path);
+        request = request.header("authorization", format!("Bearer {}", token(ADMIN)));
+        request = request.header("user-agent", "volumes/1.0").header("content-type", content_type);
+        let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let response = self.client.send(request.body(Full::new(body))?).await?;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok((code, serde_json::from_slice(&bytes).unwrap_or_default()))
+    }
+}

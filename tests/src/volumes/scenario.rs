@@ -1,0 +1,158 @@
+//! Scenarios as files: how a cluster is made, what is done to it, and what must be true in the end.
+//!
+//! ```yaml
+//! about: why this is played
+//! statements: [PC-1]            # of the specification of the volume controllers
+//! before:                       # steps taken while no controller runs: states that a crash or an older version left behind
+//! steps:
+//! - create: [{pv: a-$ID}, {pvc: data, spec: {storageClassName: ""}}]   # templates.rs says what is left out
+//!   keep: {uid: /metadata/uid}                                        # of the last one, for ${uid} in later steps
+//! - until: {objects: {pvc/data: {/status/phase: Bound}}, events: [pvc/data Normal WaitForFirstConsumer]}
+//! - patch: pv/a-$ID             # a merge patch; `status:` patches the status instead
+//!   with: {spec: {claimRef: null}}
+//! - delete: pvc/data
+//! - bind: pod/web               # to this node
+//!   node: n-$ID
+//! - settle: true                # wait until nothing changes any more
+//! expect: {objects: {pv/a-$ID: {/status/phase: Released}, pvc/data: gone}, never: [pv/a-$ID Warning]}
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::conditions::Conditions;
+
+/// One file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Scenario {
+    /// The file's name without `.yaml`.
+    #[serde(skip)]
+    pub name: String,
+    /// Why it is played.
+    pub about: String,
+    /// What it shows: `PC-1` and so on.
+    #[serde(default)]
+    pub statements: Vec<String>,
+    /// Played with nothing beside it, since it changes what the whole cluster shares.
+    #[serde(default)]
+    pub alone: bool,
+    /// Flags that the controllers are started with; scenarios with the same flags are played side by side.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Steps before any controller runs.
+    #[serde(default)]
+    pub before: Vec<Step>,
+    /// Steps while the controllers run.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// What must be true in the end.
+    pub expect: Conditions,
+}
+
+/// One step; exactly one of its verbs is used.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Step {
+    /// Objects to create, in short form.
+    pub create: Vec<Value>,
+    /// The object to patch.
+    pub patch: Option<String>,
+    /// The object whose status is patched.
+    pub status: Option<String>,
+    /// The merge patch.
+    pub with: Value,
+    /// The object to delete.
+    pub delete: Option<String>,
+    /// Options of the deletion.
+    pub options: Option<Value>,
+    /// The pod to bind.
+    pub bind: Option<String>,
+    /// The node that it is bound to.
+    pub node: Option<String>,
+    /// Waits until this is true.
+    pub until: Option<Conditions>,
+    /// Waits until nothing changes any more.
+    pub settle: bool,
+    /// The write must be refused with this code.
+    pub refused: Option<u16>,
+    /// The refusal must hold this text.
+    pub says: Option<String>,
+    /// Parts of the answer that later steps use: name to JSON pointer.
+    pub keep: BTreeMap<String, String>,
+    /// What kube-scheduler would do: taken only where it does not run.
+    pub in_place_of_scheduler: bool,
+}
+
+impl Scenario {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.file_stem().and_then(|n| n.to_str()).context("no file name")?.to_owned();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut scenario: Self = serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?;
+        scenario.name = name;
+        if scenario.alone && !scenario.before.is_empty() {
+            bail!("{}: what is played alone finds the controllers running", path.display());
+        }
+        for step in scenario.before.iter().chain(&scenario.steps) {
+            let verbs = [
+                !step.create.is_empty(),
+                step.patch.is_some(),
+                step.status.is_some(),
+                step.delete.is_some(),
+                step.bind.is_some(),
+                step.until.is_some(),
+                step.settle,
+            ];
+            if verbs.into_iter().filter(|used| *used).count() != 1 {
+                bail!("{}: a step does one thing: {step:?}", path.display());
+            }
+        }
+        Ok(scenario)
+    }
+
+    /// All of `tests/volumes`, by name; with `ONLY` in the environment, those whose name holds it.
+    pub fn all() -> Result<Vec<Self>> {
+        let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "yaml") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        let scenarios: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
+        Ok(scenarios?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+    }
+}
+
+/// Where the scenarios are.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("volumes")
+}
+
+/// A text with `$ID` and `${name}` replaced.
+pub fn fill(text: &str, id: &str, values: &BTreeMap<String, String>) -> String {
+    let mut text = text.replace("$ID", id);
+    for (name, value) in values {
+        text = text.replace(&format!("${{{name}}}"), value);
+    }
+    text
+}
+
+/// A value with all its texts, keys included, filled.
+pub fn fill_value(value: &Value, id: &str, values: &BTreeMap<String, String>) -> Value {
+    match value {
+        Value::String(text) => fill(text, id, values).into(),
+        Value::Array(items) => items.iter().map(|item| fill_value(item, id, values)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, item)| (fill(key, id, values), fill_value(item, id, values))).collect()
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,33 @@
+//! Our controllers on our server: every scenario of `tests/volumes` ends as it was recorded of kube-controller-manager on the real one.
+//!
+//! Needs no Go. `ONLY=name` plays some; `OUTCOMES=folder` keeps what each came to.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
+
+use std::sync::OnceLock;
+
+use plimsoll_tests::volumes::cluster::{Keeper, Server};
+use plimsoll_tests::volumes::suite::{Outcomes, play_all};
+
+fn outcomes() -> &'static Outcomes {
+    static PLAYED: OnceLock<Outcomes> = OnceLock::new();
+    PLAYED.get_or_init(|| {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let server = Server::embedded().await.unwrap();
+            let outcomes = play_all(&server, Keeper::Ours, "own").await.unwrap();
+            if let Some(folder) = std::env::var_os("OUTCOMES") {
+                outcomes.write(folder.as_ref()).unwrap();
+            }
+            outcomes
+        })
+    })
+}
+
+plimsoll_tests::volume_statements!(crate::outcomes);
+
+#[test]
+fn all_scenarios_end_as_recorded() {
+    if let Err(wrong) = outcomes().check_all(|_| true) {
+        panic!("{wrong:#}");
+    }
+}
