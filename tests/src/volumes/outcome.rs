@@ -42,7 +42,7 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
                 uid.replace_all(text, name).into_owned()
             },
         );
-        named.replace(id, "$ID")
+        in_order(&named.replace(id, "$ID"))
     };
     let objects: Map<String, Value> = seen
         .objects
@@ -53,6 +53,15 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
     events.sort();
     events.dedup();
     json!({"objects": objects, "events": events})
+}
+
+/// The names of waiting pods in order: upstream lists them as its index happens to have them, now so, now so.
+fn in_order(event: &str) -> String {
+    let (begin, end) = ("waiting for pods ", " to be scheduled");
+    let Some((before, rest)) = event.split_once(begin) else { return event.to_owned() };
+    let mut names: Vec<&str> = rest.trim_end_matches(end).split(',').collect();
+    names.sort_unstable();
+    format!("{before}{begin}{}{end}", names.join(","))
 }
 
 /// What of an object its controllers are responsible for.
