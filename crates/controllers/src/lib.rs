@@ -6,6 +6,8 @@ pub mod ephemeral;
 pub mod node_check;
 pub mod protection;
 pub mod provision;
+pub mod rescue;
+pub mod stale;
 mod start;
 pub mod world;
 pub mod write;

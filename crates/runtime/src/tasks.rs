@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::gate::Gate;
+
 /// The tasks of a process. They end when asked to ([`Tasks::shut_down`]), or where they stand ([`Tasks::abort`]).
 #[derive(Clone, Default)]
 pub struct Tasks {
@@ -26,6 +28,7 @@ struct Inner {
     stop: CancellationToken,
     close: CancellationToken,
     failed: CancellationToken,
+    gate: Gate,
     /// `None` once they were ended: what is spawned after that is not begun.
     sets: Mutex<Option<Sets>>,
 }
@@ -42,6 +45,7 @@ impl Default for Inner {
             stop: CancellationToken::new(),
             close: CancellationToken::new(),
             failed: CancellationToken::new(),
+            gate: Gate::default(),
             sets: Mutex::new(Some(Sets::default())),
         }
     }
@@ -76,10 +80,15 @@ impl Tasks {
         let mut sets = self.inner.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(set) = sets.as_mut().map(which) else { return };
         while set.try_join_next().is_some() {}
-        set.spawn(async move {
+        set.spawn(self.inner.gate.guard(async move {
             let _guard = OnPanic { name, failed };
             work.await;
-        });
+        }));
+    }
+
+    /// The gate in front of the tasks, for the test bed.
+    pub fn gate(&self) -> &Gate {
+        &self.inner.gate
     }
 
     /// Asks every task to end.

@@ -38,7 +38,8 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
         let named = UID.as_ref().map_or_else(
             || text.to_owned(),
             |uid| {
-                let name = |found: &Captures<'_>| uids.get(&found[0]).cloned().unwrap_or_else(|| "<another uid>".into());
+                let name =
+                    |found: &Captures<'_>| uids.get(&found[0]).cloned().unwrap_or_else(|| "<another uid>".into());
                 uid.replace_all(text, name).into_owned()
             },
         );

@@ -44,13 +44,7 @@ pub struct Player {
 
 impl Player {
     /// Under an id that no other scenario of this server has.
-    pub fn new(
-        scenario: Scenario,
-        client: Client,
-        looks: watch::Receiver<Look>,
-        id: String,
-        scheduler: bool,
-    ) -> Self {
+    pub fn new(scenario: Scenario, client: Client, looks: watch::Receiver<Look>, id: String, scheduler: bool) -> Self {
         Self { scenario, client, looks, id, kept: BTreeMap::new(), wrote: Instant::now(), scheduler }
     }
 

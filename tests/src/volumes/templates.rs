@@ -87,8 +87,10 @@ pub fn object(short: &Value, id: &str) -> Result<(Kind, Value)> {
 fn template(kind: Kind, name: &str, id: &str) -> Value {
     let class = format!("c-{id}");
     match kind.short {
-        "pv" => json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
-            "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": "csi.example.com", "volumeHandle": name}}}),
+        "pv" => {
+            json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+            "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": "csi.example.com", "volumeHandle": name}}})
+        }
         "pvc" => json!({"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": class,
             "resources": {"requests": {"storage": "1Gi"}}}}),
         // No scheduler knows it unless the scenario says which.

@@ -89,6 +89,15 @@ pub struct ControllerArgs {
     /// How long begun work has at the end
     #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = duration::parse)]
     pub controller_shutdown_timeout: Duration,
+    /// Meet the claims of pods that bypass the scheduler, on the node they name
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub rescue: bool,
+    /// Only log which volumes' zone labels would be said as affinity
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub dry_run_zone_upgrade: bool,
+    /// How many volumes a second get affinity for their zone labels
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    pub zone_upgrade_rate: u32,
     /// Turn differences on or off, such as MatchingSearch=false
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
     pub feature_gates: Vec<String>,

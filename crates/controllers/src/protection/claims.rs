@@ -20,6 +20,7 @@ use serde::Deserialize;
 use super::Options;
 use super::finalizers::{self, Duty};
 use super::pods::{self, LivePod, Pods, Usage};
+use crate::edit;
 use crate::world::{Claim, World};
 use crate::write::{Part, Writer};
 
@@ -140,12 +141,11 @@ impl Protection {
                 }
             }
         }
-        type Edit = fn(&mut serde_json::Value, &str);
-        let writes = holding.into_iter().map(|c| (c, finalizers::add as Edit));
-        let writes = writes.chain(releasing.into_iter().map(|c| (c, finalizers::remove as Edit)));
+        let writes = holding.into_iter().map(|c| (c, true)).chain(releasing.into_iter().map(|c| (c, false)));
         let mut writes = stream::iter(writes)
-            .map(|(claim, edit)| async move {
-                let result = self.writer.change(&claim, Part::Object, |v| edit(v, CLAIM_PROTECTION)).await;
+            .map(|(claim, held)| async move {
+                let edit = |v: &mut serde_json::Value| edit::finalizer(v, CLAIM_PROTECTION, held);
+                let result = self.writer.change(&claim, Part::Object, edit).await;
                 (claim, result)
             })
             .buffer_unordered(self.width);
