@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use super::cluster::Keeper;
 use super::observe::{Look, Seen};
 use super::outcome::{Outcome, state};
 use super::scenario::{Scenario, Step, fill, fill_value};
@@ -44,7 +45,17 @@ pub struct Player {
 
 impl Player {
     /// Under an id that no other scenario of this server has.
-    pub fn new(scenario: Scenario, client: Client, looks: watch::Receiver<Look>, id: String, scheduler: bool) -> Self {
+    pub fn new(
+        mut scenario: Scenario,
+        keeper: Keeper,
+        client: Client,
+        looks: watch::Receiver<Look>,
+        id: String,
+        scheduler: bool,
+    ) -> Self {
+        if let (Keeper::Ours, Some(differs)) = (keeper, &scenario.differs) {
+            scenario.expect = differs.expect.clone();
+        }
         Self { scenario, client, looks, id, kept: BTreeMap::new(), wrote: Instant::now(), scheduler }
     }
 
