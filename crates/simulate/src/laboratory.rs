@@ -50,8 +50,7 @@ struct Observer {
 }
 
 /// The resources whose every change is looked at.
-const FOLLOWED: [&str; 6] =
-    ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", LEASES, EVENTS];
+const FOLLOWED: [&str; 6] = ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", LEASES, EVENTS];
 const LEASES: &str = "coordination.k8s.io/leases";
 const EVENTS: &str = "events";
 

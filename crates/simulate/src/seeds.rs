@@ -104,12 +104,7 @@ impl Seeds {
         }
     }
 
-    fn account(
-        &self,
-        report: Report,
-        faults: &dyn Fn(u64) -> Faults,
-        once: &dyn Fn(u64, &Faults) -> Report,
-    ) -> String {
+    fn account(&self, report: Report, faults: &dyn Fn(u64) -> Faults, once: &dyn Fn(u64, &Faults) -> Report) -> String {
         let seed = report.seed;
         let (smallest, report) = shrink(faults(seed), report, &|faults| once(seed, faults));
         let why = report.outcome.err().unwrap_or_default();

@@ -95,7 +95,8 @@ async fn scenario(bed: Bed, mistake: Mistake) -> Result<(), String> {
     bed.start(Component::new("toy", move |context| toy(context, mistake)));
     let objects = bed.objects();
     for i in 0..4 {
-        let _: Value = objects.create(Resource::VOLUMES, "", &volume(&format!("v{i}"))).await.map_err(|e| e.to_string())?;
+        let _: Value =
+            objects.create(Resource::VOLUMES, "", &volume(&format!("v{i}"))).await.map_err(|e| e.to_string())?;
         bed.wait(Duration::from_millis(700)).await;
         let claim = claim(&format!("c{i}"));
         let _: Value = objects.create(Resource::CLAIMS, "default", &claim).await.map_err(|e| e.to_string())?;
@@ -135,7 +136,8 @@ fn a_seed_replays_byte_for_byte() {
 #[test]
 fn a_sound_component_survives_every_kind_of_fault() {
     let begun = Instant::now();
-    let summary = Seeds::new("bed", "a_sound_component_survives_every_kind_of_fault", 100).check(|options| run(options, Mistake::None));
+    let summary = Seeds::new("bed", "a_sound_component_survives_every_kind_of_fault", 100)
+        .check(|options| run(options, Mistake::None));
     eprintln!("{summary:?} in {:?}", begun.elapsed());
     assert!(summary.faults > 1000, "{summary:?}");
 }

@@ -173,8 +173,7 @@ impl Layer {
         let changes = matches!(ask.method, Method::PUT | Method::PATCH | Method::DELETE);
         if changes && self.roll(Kind::Conflict, &[call]).is_some() {
             self.fault(ask, "409, not done");
-            let message =
-                "the object has been modified; please apply your changes to the latest version and try again";
+            let message = "the object has been modified; please apply your changes to the latest version and try again";
             return Some(status(409, "Conflict", message, None));
         }
         None
