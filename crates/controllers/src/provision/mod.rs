@@ -32,7 +32,7 @@ use crate::world::Claim;
 pub use directories::{Directories, LOCAL_DIRECTORY};
 pub use disks::{Disk, Disks};
 pub use flavour::{Copies, FLAVOURS, Flavour, REGIONAL, ZONAL};
-pub use registry::{Provisioners, Server};
+pub use registry::Provisioners;
 pub use zonal::{DiskProvisioner, simulated};
 
 /// What a volume is to be made for.

@@ -10,9 +10,7 @@ use plimsoll_engine::quantity::Quantity;
 use plimsoll_runtime::Mirrored;
 use serde_json::{Value, json, value::to_raw_value};
 
-use super::{
-    DeleteError, Directories, Disks, LOCAL_DIRECTORY, Made, Provisioner, REGIONAL, Request, Server, simulated,
-};
+use super::{DeleteError, Directories, Disks, LOCAL_DIRECTORY, Made, Provisioner, REGIONAL, Request, simulated};
 use crate::world::Claim;
 
 const GCE: &str = "kubernetes.io/gce-pd";
@@ -59,12 +57,12 @@ fn zones(affinity: &Option<Value>) -> (&str, Vec<&str>) {
 }
 
 #[test]
-fn a_name_is_ours_somebody_elses_or_nobodys() {
+fn a_name_is_ours_or_not() {
     let ours = simulated(&Disks::new());
-    assert!(matches!(ours.server(GCE), Server::Internal(p) if p.plugin() == GCE));
-    assert!(matches!(ours.server("kubernetes.io/no-provisioner"), Server::Nobody));
-    assert!(matches!(ours.server("sim.csi.plimsoll.dev"), Server::External));
-    assert!(matches!(super::Provisioners::none().server(GCE), Server::Nobody));
+    assert!(ours.names().all(|name| ours.internal(name).is_some_and(|p| p.plugin() == name)));
+    assert!(ours.internal(GCE).is_some());
+    assert!(ours.internal("kubernetes.io/no-provisioner").is_none());
+    assert!(super::Provisioners::none().internal(GCE).is_none());
 }
 
 #[tokio::test]

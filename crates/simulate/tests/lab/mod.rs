@@ -4,14 +4,18 @@
 #![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_apiserver::auth::User;
 use plimsoll_apiserver::core::Core;
+use plimsoll_apiserver::service::ApiService;
 use plimsoll_apiserver::start;
 use plimsoll_clock::{Clock, Entropy};
 use plimsoll_runtime::{Context, Objects, Preconditions, Resource};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tower::ServiceExt;
 
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 pub const ZONE: &str = "topology.kubernetes.io/zone";
@@ -34,6 +38,31 @@ impl Lab {
     /// What a component is started with.
     pub fn context(&self) -> Context {
         Context::new(client(&self.core), self.clock.clone(), Arc::new(Entropy::seeded(8)))
+    }
+
+    /// The same for a component that stands still for ever at its `nth` write, before or after the server has done it;
+    /// then somebody is told.
+    pub fn mortal(&self, nth: usize, after: bool) -> (Context, Arc<Notify>) {
+        let inner = service(&self.core);
+        let (writes, death) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let told = death.clone();
+        let dying = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (inner, writes, death) = (inner.clone(), writes.clone(), death.clone());
+            async move {
+                let write = request.method() != http::Method::GET;
+                let dead = write && writes.fetch_add(1, Ordering::Relaxed) >= nth;
+                if !dead {
+                    return inner.oneshot(request).await;
+                }
+                if after && writes.load(Ordering::Relaxed) == nth + 1 {
+                    let _ = inner.oneshot(request).await;
+                }
+                death.notify_one();
+                std::future::pending().await
+            }
+        });
+        let client = kube::Client::new(dying, "default");
+        (Context::new(client, self.clock.clone(), Arc::new(Entropy::seeded(8))), told)
     }
 
     pub async fn create(&self, resource: Resource, object: Value) -> Value {
@@ -126,8 +155,12 @@ impl Lab {
     }
 }
 
+fn service(core: &Arc<Core>) -> ApiService {
+    start::service(core, User::in_groups("test", &["system:masters"]))
+}
+
 fn client(core: &Arc<Core>) -> kube::Client {
-    kube::Client::new(start::service(core, User::in_groups("test", &["system:masters"])), "default")
+    kube::Client::new(service(core), "default")
 }
 
 pub fn is_bound(claim: &Value) -> bool {
