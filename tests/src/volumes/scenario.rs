@@ -135,6 +135,11 @@ impl Scenario {
     /// All of `tests/volumes`, by name; with `ONLY` in the environment, those whose name holds it.
     pub fn all() -> Result<Vec<Self>> {
         let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
+        Ok(Self::read_all()?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+    }
+
+    /// All of `tests/volumes`, by name.
+    pub fn read_all() -> Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(folder())? {
             let path = entry?.path();
@@ -142,9 +147,10 @@ impl Scenario {
                 paths.push(path);
             }
         }
-        paths.sort();
         let scenarios: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
-        Ok(scenarios?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+        let mut scenarios = scenarios?;
+        scenarios.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(scenarios)
     }
 }
 
