@@ -156,12 +156,16 @@ async fn pods_without_a_node_over_or_on_no_node_are_not_acted_for() {
     let _running = run(&lab, Provisioners::none());
     lab.volume("on-n1", "local", "n1").await;
     lab.claim("data", "local", json!({})).await;
+    lab.class("now", DRIVER, false, json!({})).await;
+    lab.claim("immediate", "now", json!({})).await;
+    lab.pod("others", "n1", &["immediate"]).await;
     lab.pod("unscheduled", "", &["data"]).await;
     lab.pod("lost", "n9", &["data"]).await;
     pass(60).await;
     assert_eq!(reference(&lab.get(Resource::VOLUMES, "on-n1").await), None);
     assert!(lab.said("lost", rescue::FAILED).await.unwrap().contains("n9 does not exist"));
     assert_eq!(lab.said("unscheduled", rescue::FAILED).await, None);
+    assert_eq!(lab.said("others", rescue::FAILED).await, None, "a claim that waits for nobody is not ours");
 }
 
 #[tokio::test(start_paused = true)]
