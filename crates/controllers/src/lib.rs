@@ -3,6 +3,7 @@
 pub mod binder;
 mod edit;
 pub mod ephemeral;
+mod figures;
 pub mod node_check;
 pub mod protection;
 pub mod provision;

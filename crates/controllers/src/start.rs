@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
-use crate::{binder, ephemeral, protection, rescue, stale, zone_upgrade};
+use crate::{binder, ephemeral, figures, protection, rescue, stale, zone_upgrade};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +112,7 @@ pub fn start(context: &Context, options: &Options) -> World {
             Controller::ZoneUpgrade => drop(zone_upgrade::start(context, &world, options.zone_upgrade)),
         }
     }
+    figures::start(context, &world);
     world.start(context, options.relist);
     world
 }

@@ -45,6 +45,9 @@ const LONGEST_LINE: u64 = 64 << 20;
 const ANSWER: Duration = Duration::from_secs(60);
 /// How much longer than it was asked to a watch may take to end. One that takes longer hangs on a dead connection.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// How long a watch may be silent. The API server says something every minute, even if nothing happened; and to ask again
+/// costs little where it does not.
+const SILENCE: Duration = Duration::from_secs(150);
 /// A watch that lasted this long was one, even if nothing happened.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 /// The longest that a busy server may ask us to wait.
@@ -234,7 +237,8 @@ impl<T: Mirrored> Reflector<T> {
         loop {
             line.clear();
             let mut limited = futures_util::AsyncReadExt::take(&mut stream, LONGEST_LINE);
-            let read = tokio::time::timeout_at(end, limited.read_until(b'\n', &mut line)).await;
+            let patience = end.min(Instant::now() + SILENCE);
+            let read = tokio::time::timeout_at(patience, limited.read_until(b'\n', &mut line)).await;
             let Ok(read) = read else { return Ok(Ended::Resume) };
             read.map_err(|e| Error::Unknown(format!("the watch broke: {e}")))?;
             if line.len() as u64 >= LONGEST_LINE {

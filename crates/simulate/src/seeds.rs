@@ -72,30 +72,18 @@ impl Seeds {
             Some(count) => count.parse().map_err(|_| format!("{COUNT}={count}: not a number"))?,
             None => self.count,
         };
-        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let (failure, summary) = (Mutex::new(None::<Report>), Mutex::new(Summary::default()));
-        let work = || {
-            while !stop.load(Ordering::Relaxed) {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= count {
-                    break;
-                }
-                let report = once(seed, &faults(seed));
-                lock(&summary).add(&report);
-                if report.outcome.is_err() {
-                    stop.store(true, Ordering::Relaxed);
-                    let mut first = lock(&failure);
-                    if first.as_ref().is_none_or(|known| seed < known.seed) {
-                        *first = Some(report);
-                    }
-                }
+        side_by_side(count, |seed| {
+            let report = once(seed, &faults(seed));
+            lock(&summary).add(&report);
+            if report.outcome.is_ok() {
+                return true;
             }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(work);
+            let mut first = lock(&failure);
+            if first.as_ref().is_none_or(|known| seed < known.seed) {
+                *first = Some(report);
             }
+            false
         });
         let failure = failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         match failure {
@@ -118,6 +106,28 @@ impl Seeds {
             report.trace.tail(TAIL),
         )
     }
+}
+
+/// Does `work` for every number below `count`, on as many threads as there are cores, until it says false.
+pub fn side_by_side(count: u64, work: impl Fn(u64) -> bool + Sync) {
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let worker = || {
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            if !work(number) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(worker);
+        }
+    });
 }
 
 /// The fewest faults with which it still fails, one thing taken away at a time.

@@ -15,6 +15,8 @@
 //!   node: n-$ID
 //! - settle: true                # wait until nothing changes any more
 //! expect: {objects: {pv/a-$ID: {/status/phase: Released}, pvc/data: gone}, never: [pv/a-$ID Warning]}
+//! mayCome: [pvc/data Normal WaitForPodScheduled]                       # not compared
+//! differs: {why: a reason, expect: {objects: {}}}                      # only where ours is meant to end elsewhere
 //! ```
 
 use std::collections::BTreeMap;
@@ -51,6 +53,21 @@ pub struct Scenario {
     #[serde(default)]
     pub steps: Vec<Step>,
     /// What must be true in the end.
+    pub expect: Conditions,
+    /// Events that come or do not come as things race, also under upstream alone; they are not compared.
+    #[serde(default)]
+    pub may_come: Vec<String>,
+    /// Where ours ends elsewhere, and is meant to.
+    pub differs: Option<Differs>,
+}
+
+/// A difference that is meant.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Differs {
+    /// Why it is.
+    pub why: String,
+    /// What must be true of ours instead.
     pub expect: Conditions,
 }
 

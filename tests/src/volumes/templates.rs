@@ -100,7 +100,7 @@ fn template(kind: Kind, name: &str, id: &str) -> Value {
             "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
                 "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
         "class" => json!({"provisioner": "csi.example.com"}),
-        "attributes" => json!({"driverName": "csi.example.com"}),
+        "attributes" => json!({"driverName": "csi.example.com", "parameters": {"tier": "gold"}}),
         _ => json!({}),
     }
 }

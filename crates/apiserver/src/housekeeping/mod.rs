@@ -58,6 +58,8 @@ pub struct Follow {
     tasks: UnboundedSender<Task>,
     queue: Mutex<Option<UnboundedReceiver<Task>>>,
     off: AtomicBool,
+    /// Whether the roles are to be gathered already: all that changed until then is gathered at once.
+    roles: AtomicBool,
 }
 
 impl Default for Follow {
@@ -70,6 +72,7 @@ impl Default for Follow {
             tasks,
             queue: Mutex::new(Some(queue)),
             off: AtomicBool::new(false),
+            roles: AtomicBool::new(false),
         }
     }
 }
@@ -95,6 +98,12 @@ impl Follow {
         let mut waiting = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.insert(name.to_owned()) {
             self.add(Task::Namespace(name.to_owned()));
+        }
+    }
+
+    fn add_roles(&self) {
+        if !self.roles.swap(true, Ordering::Relaxed) {
+            self.add(Task::Roles);
         }
     }
 
@@ -126,7 +135,7 @@ impl Follow {
             self.add_namespace(object.name());
         }
         if served.kind == "ClusterRole" {
-            self.add(Task::Roles);
+            self.add_roles();
         }
     }
 
@@ -154,7 +163,7 @@ impl Follow {
             }
         }
         if served.kind == "ClusterRole" {
-            self.add(Task::Roles);
+            self.add_roles();
         }
     }
 }
@@ -202,7 +211,10 @@ pub async fn run(core: Arc<Core>) {
                 core.follow.namespaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
                 namespaces::empty(&core, &name).await;
             }
-            Some(Task::Roles) => roles::gather(&core).await,
+            Some(Task::Roles) => {
+                core.follow.roles.store(false, Ordering::Relaxed);
+                roles::gather(&core).await;
+            }
         }
     }
 }

@@ -162,3 +162,36 @@ pub fn sort_out(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), Str
     }
     Ok((rest, notes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{OsString, sort_out};
+
+    fn line(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn flags_that_change_nothing_are_taken_out_and_named() {
+        let given = ["plimsoll", "controller", "--node-monitor-period", "5s", "--profiling=false", "--v=2"];
+        let (rest, notes) = sort_out(line(&given)).unwrap();
+        assert_eq!(rest, line(&["plimsoll", "controller", "--v=2"]));
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].starts_with("--node-monitor-period changes nothing: "), "{notes:?}");
+    }
+
+    #[test]
+    fn flags_that_cannot_be_honoured_are_refused_unless_off() {
+        let refused = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner"]));
+        assert!(refused.unwrap_err().starts_with("--enable-hostpath-provisioner cannot be honoured: "));
+        let off = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner=false"])).unwrap();
+        assert_eq!(off, (line(&["plimsoll", "controller"]), Vec::new()));
+    }
+
+    #[test]
+    fn values_are_not_mistaken_for_flags() {
+        let given = ["plimsoll", "controller", "--cloud-config", "--odd", "--kubeconfig", "k"];
+        let (rest, _) = sort_out(line(&given)).unwrap();
+        assert_eq!(rest, line(&["plimsoll", "controller", "--kubeconfig", "k"]));
+    }
+}

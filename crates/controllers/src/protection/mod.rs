@@ -11,6 +11,7 @@
 
 mod claims;
 mod finalizers;
+mod live;
 pub(crate) mod pods;
 mod volumes;
 
@@ -23,14 +24,14 @@ pub use pods::{Pods, Usage};
 /// How protection works.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Writes of one kind at a time.
+    /// Objects of one kind at a time.
     pub width: usize,
 }
 
 impl Default for Options {
     /// Enough that a namespace's deletion is bounded by the API server and not by round trips.
     fn default() -> Self {
-        Self { width: 16 }
+        Self { width: 32 }
     }
 }
 

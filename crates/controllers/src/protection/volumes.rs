@@ -16,7 +16,7 @@ use crate::write::{Part, Writer};
 const BOUND: &str = "Bound";
 
 pub(super) fn start(context: &Context, world: &World, options: Options) {
-    let queue = Queue::<Name>::new(Backoff::default());
+    let queue = Queue::<Name>::named(Backoff::default(), "pvprotection", &context.metrics);
     let wanted = queue.clone();
     world.volumes.listen(move |change| {
         if let Change::Set { new, .. } = change

@@ -136,9 +136,9 @@ async fn repeated_events_change_nothing_and_a_skipped_one_is_healed_by_listing()
         list(20, &[claim("b", 13), claim("c", 14)]),
         Reply::Open(vec![]),
     ];
-    let (seen, asked) = follow(replies, 400, Duration::from_secs(300)).await;
+    let (seen, asked) = follow(replies, 200, Duration::from_secs(100)).await;
     assert_eq!(seen, ["b@13", "c@14"]);
-    assert_eq!(asked[2].0, Duration::from_secs(300));
+    assert_eq!(asked[2].0, Duration::from_secs(100));
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,9 +185,10 @@ async fn a_server_that_never_answers_is_asked_again() {
         Reply::Open(vec![]),
         Reply::Open(vec![line("ADDED", &claim("b", 11))]),
     ];
-    let (seen, asked) = follow(replies, 1000, RELIST).await;
+    let (seen, asked) = follow(replies, 400, RELIST).await;
     assert_eq!(seen, ["a@1", "b@11"]);
     assert_eq!(asked.len(), 5);
+    assert_eq!(asked[4].0 - asked[3].0, SILENCE);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use plimsoll_controllers::start::{Options as Controllers, start};
+use plimsoll_controllers::{Options as Controllers, start};
 use plimsoll_runtime::{Context, Resource};
 use plimsoll_simulate::invariants::volumes::read;
 use plimsoll_simulate::{Bed, Component};
@@ -109,34 +109,8 @@ async fn provision(bed: Bed, context: Context) {
     }
 }
 
-/// Stands in for the protection controllers: lets go of what is being deleted once nobody has it.
-pub fn janitor(bed: &Bed) -> Component {
-    let bed = bed.clone();
-    Component::new("janitor", move |context: Context| clean(bed.clone(), context)).spared()
-}
-
-async fn clean(bed: Bed, context: Context) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        let state = bed.state();
-        for claim in state.claims.values().filter(|claim| read::is_deleting(claim)) {
-            let mut bare = (**claim).clone();
-            if without_finalizer(&mut bare, "kubernetes.io/pvc-protection") {
-                let _ = context.objects().replace::<Value>(Resource::CLAIMS, &bare).await;
-            }
-        }
-        for volume in state.volumes.values().filter(|v| read::is_deleting(v) && read::phase(v) != "Bound") {
-            let mut bare = (**volume).clone();
-            if without_finalizer(&mut bare, "kubernetes.io/pv-protection") {
-                let _ = context.objects().replace::<Value>(Resource::VOLUMES, &bare).await;
-            }
-        }
+fn without_finalizer(object: &mut Value, finalizer: &str) {
+    if let Some(all) = object["metadata"]["finalizers"].as_array_mut() {
+        all.retain(|known| known != finalizer);
     }
-}
-
-fn without_finalizer(object: &mut Value, finalizer: &str) -> bool {
-    let Some(all) = object["metadata"]["finalizers"].as_array_mut() else { return false };
-    let before = all.len();
-    all.retain(|known| known != finalizer);
-    all.len() < before
 }
