@@ -67,7 +67,7 @@ pub fn start(context: &Context, world: &World, options: Options) {
         options,
         selections: Mutex::default(),
         troubles: Mutex::default(),
-        queue: Queue::new(Backoff::default()),
+        queue: Queue::named(Backoff::default(), "stale_selections", &context.metrics),
         claims: Writer::new(context, &world.claims),
         volumes: Writer::new(context, &world.volumes),
         recorder: Recorder::new(context, COMPONENT),

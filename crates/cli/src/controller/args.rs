@@ -87,7 +87,7 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     pub concurrent_ephemeralvolume_syncs: usize,
     /// How long begun work has at the end
-    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "6s", value_parser = duration::parse)]
     pub controller_shutdown_timeout: Duration,
     /// Meet the claims of pods that bypass the scheduler, on the node they name
     #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]

@@ -5,9 +5,13 @@ mod duration;
 mod gates;
 mod upstream_flags;
 
+use std::time::Duration;
+
 use kube::Client;
 use plimsoll_controllers::{Controller, Options, binder, ephemeral, zone_upgrade};
-use plimsoll_runtime::{Context, Ended, Health, LeaseConfig, health, lease, requests, run_as_leader, throttle};
+use plimsoll_runtime::{
+    Context, Ended, Health, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle,
+};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -16,6 +20,9 @@ use crate::printer::Printer;
 use crate::signals::Signals;
 
 use args::{ControllerArgs, HealthListen};
+
+/// What the last tasks of a leader get, after its work has ended.
+const REST: Duration = Duration::from_secs(1);
 
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failure> {
@@ -37,8 +44,11 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| live::unreachable(&server, &error))?;
     let mut context = Context::system(client);
+    context.metrics.describe_process(&context.clock);
     context.gates = gates::read(&args.feature_gates, printer)?;
     context.client = requests::counted(&context.client, &context.metrics);
+    // A renewal that waited behind work for a throttle would cost the lease.
+    let for_the_lease = context.client.clone();
     if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
         context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
     }
@@ -51,8 +61,10 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
         printer.note(&format!("health and metrics on http://{bound}"));
     }
     printer.note(&format!("controlling {server}"));
-    let ended = work(args, &context, &options, signals).await?;
-    context.tasks.shut_down(args.controller_shutdown_timeout).await;
+    let ended = work(args, &context, &options, for_the_lease, signals).await?;
+    // The leader's own tasks have had their time by now; what is left are servants such as the health server.
+    let grace = if args.leader_elect { REST } else { args.controller_shutdown_timeout };
+    context.tasks.shut_down(grace).await;
     match ended {
         Ended::Released => Ok(Found::Placeable),
         Ended::Lost => Err(Failure::new(format!(
@@ -64,7 +76,13 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
 }
 
 /// Controls until a signal comes, or until it must not any more.
-async fn work(args: &ControllerArgs, context: &Context, options: &Options, signals: Signals) -> Result<Ended, Failure> {
+async fn work(
+    args: &ControllerArgs,
+    context: &Context,
+    options: &Options,
+    for_the_lease: Client,
+    signals: Signals,
+) -> Result<Ended, Failure> {
     if !args.leader_elect {
         plimsoll_controllers::start(context, options);
         return Ok(tokio::select! {
@@ -77,7 +95,10 @@ async fn work(args: &ControllerArgs, context: &Context, options: &Options, signa
         lease_duration: args.leader_elect_lease_duration,
         renew_deadline: args.leader_elect_renew_deadline,
         retry_period: args.leader_elect_retry_period,
+        // The lease is given back after that, and all of it within ten seconds of the signal.
         grace: args.controller_shutdown_timeout,
+        client: Some(for_the_lease),
+        recorder: Some(Recorder::new(context, name)),
         ..LeaseConfig::new(namespace, name, &lease::identity(&context.entropy))
     };
     lease.check().map_err(|error| Failure::new(format!("--leader-elect: {error}")))?;

@@ -74,7 +74,7 @@ pub fn start(context: &Context, world: &World, options: Options) {
         ledger: Mutex::default(),
         waiting: Mutex::default(),
         tries: Mutex::default(),
-        queue: Queue::new(Backoff::default()),
+        queue: Queue::named(Backoff::default(), "rescue", &context.metrics),
         claims: Writer::new(context, &world.claims),
         volumes: Writer::new(context, &world.volumes),
         recorder: Recorder::new(context, COMPONENT),
