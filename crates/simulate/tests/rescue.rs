@@ -153,15 +153,23 @@ async fn a_pod_with_several_claims_gets_all_or_nothing() {
 #[tokio::test(start_paused = true)]
 async fn pods_without_a_node_over_or_on_no_node_are_not_acted_for() {
     let lab = cluster().await;
+    lab.pod("over", "n1", &["data"]).await;
+    let phase = json!({"status": {"phase": "Succeeded"}});
+    let _: Value = lab.objects.merge(Resource::PODS, "default", "over", "status", &phase).await.unwrap();
     let _running = run(&lab, Provisioners::none());
     lab.volume("on-n1", "local", "n1").await;
     lab.claim("data", "local", json!({})).await;
+    lab.class("now", DRIVER, false, json!({})).await;
+    lab.claim("immediate", "now", json!({})).await;
+    lab.pod("others", "n1", &["immediate"]).await;
     lab.pod("unscheduled", "", &["data"]).await;
     lab.pod("lost", "n9", &["data"]).await;
     pass(60).await;
     assert_eq!(reference(&lab.get(Resource::VOLUMES, "on-n1").await), None);
     assert!(lab.said("lost", rescue::FAILED).await.unwrap().contains("n9 does not exist"));
     assert_eq!(lab.said("unscheduled", rescue::FAILED).await, None);
+    assert!(lab.events("over").await.is_empty());
+    assert_eq!(lab.said("others", rescue::FAILED).await, None, "a claim that waits for nobody is not ours");
 }
 
 #[tokio::test(start_paused = true)]

@@ -131,8 +131,8 @@ async fn any_text_may_be_selected() {
     lab.claim("empty", "fast", json!({SELECTED: ""})).await;
     let _running = run(&lab).await;
     pass(40).await;
-    for i in 0..texts.len() {
-        assert_eq!(selection(&lab, &format!("claim-{i}")).await, None, "{}", texts[i]);
+    for (i, text) in texts.iter().enumerate() {
+        assert_eq!(selection(&lab, &format!("claim-{i}")).await, None, "{text}");
     }
     assert_eq!(selection(&lab, "empty").await.as_deref(), Some(""), "pc_33: it selects nobody, and is left alone");
 }

@@ -37,20 +37,21 @@ pub struct Ledger {
     names: Interner,
     /// Claim → the pods on nodes that use it: who is looked at when the claim changes.
     users: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// The same from the other side.
+    using: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 impl Ledger {
     /// A pod came or changed. Returns it where it is on a node and has a claim that is not bound.
-    pub fn pod_set(&mut self, old: Option<&Pod>, new: &Pod) -> Option<ObjectKey> {
+    pub fn pod_set(&mut self, new: &Pod) -> Option<ObjectKey> {
         let key = key_of(new);
-        for claim in old.into_iter().flat_map(claims_of) {
-            self.unlink(&claim, &key);
-        }
+        self.unlink(&key);
         let placed = super::is_ours(new);
         let mut unbound = false;
         for claim in claims_of(new).filter(|_| placed) {
             unbound |= !self.catalog.observed_claim(&claim).is_some_and(|c| c.is_fully_bound());
-            self.users.entry(claim).or_default().insert(key.clone());
+            self.users.entry(claim.clone()).or_default().insert(key.clone());
+            self.using.entry(key.clone()).or_default().insert(claim);
         }
         // Pods count where they hold volumes; the others would only take space here.
         match new.to_engine(&mut self.names) {
@@ -69,9 +70,7 @@ impl Ledger {
     /// A pod went.
     pub fn pod_gone(&mut self, old: &Pod) {
         let key = key_of(old);
-        for claim in claims_of(old) {
-            self.unlink(&claim, &key);
-        }
+        self.unlink(&key);
         self.forget_object(Kind::Pod, &key, old);
     }
 
@@ -133,6 +132,9 @@ impl Ledger {
 
     fn judge_aside(&self, pod: &plimsoll_engine::model::Pod, gates: Gates) -> Verdict {
         let Some(node) = &pod.node else { return Verdict::Nothing };
+        if !self.has_delayed_claim(&pod.key) {
+            return Verdict::Nothing;
+        }
         let volumes = self.catalog.volumes_of(pod, gates);
         if !volumes.pod_refusals().is_empty() {
             return Verdict::Refused(words(volumes.pod_refusals()));
@@ -147,6 +149,16 @@ impl Ledger {
         }
         let refusals = volumes.refusals(row.index());
         if refusals.is_empty() && plan.is_complete() { Verdict::Fits(plan) } else { Verdict::Refused(words(&refusals)) }
+    }
+
+    /// Whether a pod uses a claim that waits for its first consumer. Where none does, whatever else is missing comes without
+    /// us, or is for others to say.
+    fn has_delayed_claim(&self, pod: &ObjectKey) -> bool {
+        let waits = |claim: &ObjectKey| {
+            let claim = self.catalog.observed_claim(claim);
+            claim.is_some_and(|c| !c.is_fully_bound() && c.volume.is_empty() && self.catalog.waits_for_consumer(c))
+        };
+        self.using.get(pod).into_iter().flatten().any(waits)
     }
 
     /// Assumes a plan, so that the next decision sees it, and begins to write it.
@@ -169,11 +181,13 @@ impl Ledger {
         self.users.get(claim).into_iter().flatten().cloned().collect()
     }
 
-    fn unlink(&mut self, claim: &ObjectKey, pod: &ObjectKey) {
-        if let Some(pods) = self.users.get_mut(claim) {
-            pods.remove(pod);
-            if pods.is_empty() {
-                self.users.remove(claim);
+    fn unlink(&mut self, pod: &ObjectKey) {
+        for claim in self.using.remove(pod).into_iter().flatten() {
+            if let Some(pods) = self.users.get_mut(&claim) {
+                pods.remove(pod);
+                if pods.is_empty() {
+                    self.users.remove(&claim);
+                }
             }
         }
     }

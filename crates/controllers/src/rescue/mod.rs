@@ -48,7 +48,7 @@ pub const FAILED: &str = "VolumeRescueFailed";
 pub const DONE: &str = "VolumeRescued";
 
 /// How rescue works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How long a refusal must stand before it is said: what a claim or a volume is still about to become, or an event
     /// that is late, is no news.
@@ -136,7 +136,7 @@ impl Rescue {
         let rescue = self.clone();
         self.world.pods.listen(move |change| {
             let pod = match change {
-                Change::Set { old, new } => rescue.ledger().pod_set(old.as_deref(), new),
+                Change::Set { new, .. } => rescue.ledger().pod_set(new),
                 Change::Gone { old } => {
                     rescue.ledger().pod_gone(old);
                     rescue.drop_notes(&key_of(&**old));
