@@ -81,11 +81,22 @@ impl Started {
 
 /// A server in this process, without a socket: everything in memory, time and randomness as given.
 pub async fn in_process(clock: Clock, entropy: Entropy, housekeeping: bool) -> Result<Arc<Core>, StartError> {
+    in_process_with(clock, entropy, housekeeping, true).await
+}
+
+/// The same, and without `roles` none of the roles and bindings that exist from the first start: for runs in great number, whose
+/// users are all administrators, they would be half the work.
+pub async fn in_process_with(
+    clock: Clock,
+    entropy: Entropy,
+    housekeeping: bool,
+    roles: bool,
+) -> Result<Arc<Core>, StartError> {
     let (authenticator, _) = entropy.with(|random| Setup::in_memory(&[], random));
     let store = Store::in_memory(HistoryLimits::default());
     let core = Arc::new(Core::new(store, authenticator, clock, entropy));
     let address = SocketAddr::from(([127, 0, 0, 1], 6443));
-    begin(&core, address, None, housekeeping).await?;
+    begin(&core, address, None, housekeeping, roles).await?;
     Ok(core)
 }
 
@@ -144,7 +155,7 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
     let mut core = Core::new(store, setup.authenticator, clock, entropy);
     core.plugins = options.plugins;
     let core = Arc::new(core);
-    begin(&core, address, Some(&ca), options.housekeeping).await?;
+    begin(&core, address, Some(&ca), options.housekeeping, true).await?;
 
     Ok(Started { core, listener, kubeconfig: path, notes })
 }
@@ -181,7 +192,13 @@ fn plain_meta(value: &Value) -> Meta {
 }
 
 /// Everything that must be there before the first request.
-async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekeeping: bool) -> Result<(), StartError> {
+async fn begin(
+    core: &Arc<Core>,
+    address: SocketAddr,
+    ca: Option<&str>,
+    housekeeping: bool,
+    roles: bool,
+) -> Result<(), StartError> {
     if !housekeeping {
         core.follow.turn_off();
     }
@@ -196,6 +213,9 @@ async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekee
         table: &table,
     };
     for (kind, object) in bootstrap::objects(&options) {
+        if !roles && kind.group == "rbac.authorization.k8s.io" {
+            continue;
+        }
         let registry = core.registry();
         let Some(served) = registry.of_kind(kind.group, kind.version, kind.kind) else { continue };
         ensure(core, served, object).await.map_err(StartError::Bootstrap)?;
@@ -207,7 +227,9 @@ async fn begin(core: &Arc<Core>, address: SocketAddr, ca: Option<&str>, housekee
     }
     crate::custom::resume(core).await;
     if housekeeping {
-        crate::housekeeping::gather_roles(core).await;
+        if roles {
+            crate::housekeeping::gather_roles(core).await;
+        }
         tokio::spawn(crate::housekeeping::run(core.clone()));
     }
     Ok(())

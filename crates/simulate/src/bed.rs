@@ -37,6 +37,9 @@ pub struct Options {
     pub limit: Duration,
     /// Whether the API server also collects garbage, empties namespaces and lets events expire.
     pub housekeeping: bool,
+    /// Whether the API server has the roles of a new cluster: needed where a component is no administrator, and half the
+    /// work of a small run.
+    pub roles: bool,
     /// What must hold after every change.
     pub invariants: Vec<Box<dyn Invariant>>,
 }
@@ -50,6 +53,7 @@ impl Options {
             quiet: Duration::from_secs(130),
             limit: Duration::from_secs(24 * 3600),
             housekeeping: true,
+            roles: false,
             invariants: Vec::new(),
         }
     }
@@ -139,7 +143,8 @@ impl Bed {
         let epoch = Timestamp::from_second(EPOCH).map_err(|e| e.to_string())?;
         let clock = Clock::starting_at(epoch);
         let entropy = Entropy::seeded(mix(options.seed, &[4]));
-        let core = start::in_process(clock.clone(), entropy, options.housekeeping).await.map_err(|e| e.to_string())?;
+        let core = start::in_process_with(clock.clone(), entropy, options.housekeeping, options.roles).await;
+        let core = core.map_err(|e| e.to_string())?;
         let laboratory = Laboratory::new(options.seed, options.faults, core, clock, options.invariants)?;
         let laboratory = Arc::new(laboratory);
         let admin = User::in_groups(ADMIN, &["system:masters"]);

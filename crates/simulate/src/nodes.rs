@@ -40,6 +40,8 @@ const LEASE: Duration = Duration::from_secs(40);
 const RENEW: Duration = Duration::from_secs(10);
 /// How often a pod whose volumes are not there is looked at again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How often the same is said of a pod that waits: a kubelet waits about that long for volumes before it says so.
+const COMPLAIN: Duration = Duration::from_secs(123);
 /// How long an answer that did not come is waited for.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long a pod has to end unless it says otherwise.
@@ -89,6 +91,7 @@ pub async fn live(machine: Machine, context: Context) {
         pods: Mirror::new(),
         queue: Queue::new(Backoff::default()),
         admitted: Mutex::default(),
+        said: Mutex::default(),
         machine,
         context,
     });
@@ -104,6 +107,8 @@ struct Simulated {
     queue: Arc<Queue<ObjectKey>>,
     /// The uids of pods that were given room in this life, though they may still wait for their volumes.
     admitted: Mutex<BTreeSet<String>>,
+    /// Why pods wait, by their uids, and when that was said.
+    said: Mutex<BTreeMap<String, (String, tokio::time::Instant)>>,
 }
 
 impl Simulated {
@@ -117,7 +122,10 @@ impl Simulated {
         let node = self.clone();
         self.pods.listen(move |change| match change {
             Change::Set { new, .. } => node.queue.add(key_of(&**new)),
-            Change::Gone { old } => drop(lock(&node.admitted).remove(&old.slim.metadata.uid)),
+            Change::Gone { old } => {
+                lock(&node.admitted).remove(&old.slim.metadata.uid);
+                lock(&node.said).remove(&old.slim.metadata.uid);
+            }
         });
         let fields = format!("spec.nodeName={}", self.machine.name);
         reflect(&self.context, &self.pods, Selection { fields, ..Selection::default() });
@@ -200,7 +208,7 @@ impl Simulated {
         }
         lock(&self.admitted).insert(uid.to_owned());
         if let Err(why) = self.volumes(pod).await? {
-            self.recorder.event(&about(&**pod), Severity::Warning, node_check::REASON, &why);
+            self.complain(pod, why);
             return Ok(Next::After(AGAIN));
         }
         let now = self.context.clock.now().to_string();
@@ -224,6 +232,18 @@ impl Simulated {
         value["status"] = json!({"phase": "Running", "startTime": now, "containerStatuses": containers,
             "conditions": [scheduled, condition("Initialized"), condition("ContainersReady"), condition("Ready")]});
         self.report(&value).await
+    }
+
+    /// Says why a pod waits: at once where it is news, and otherwise as seldom as a kubelet does.
+    fn complain(&self, pod: &Whole<Pod>, why: String) {
+        let mut said = lock(&self.said);
+        let now = tokio::time::Instant::now();
+        let uid = pod.slim.metadata.uid.clone();
+        if said.get(&uid).is_some_and(|(before, at)| *before == why && now - *at < COMPLAIN) {
+            return;
+        }
+        self.recorder.event(&about(pod), Severity::Warning, node_check::REASON, &why);
+        said.insert(uid, (why, now));
     }
 
     async fn report(&self, value: &Value) -> Result<Next, Error> {

@@ -251,24 +251,3 @@ fn a_frozen_component_does_nothing_and_goes_on() {
     assert_eq!(report.outcome, Ok(()), "{}", report.trace);
     assert_eq!(report.state.nodes.len(), 10);
 }
-
-#[test]
-#[ignore]
-fn timing() {
-    let begun = Instant::now();
-    for seed in 0..20 {
-        bed::run(Options::new(seed).quiet(Duration::ZERO), |_| async { Ok(()) });
-    }
-    eprintln!("an empty run: {:?}", begun.elapsed() / 20);
-    let begun = Instant::now();
-    for seed in 0..20 {
-        run(Options::new(seed), Mistake::None);
-    }
-    eprintln!("a run without faults: {:?}", begun.elapsed() / 20);
-    let begun = Instant::now();
-    let mut lines = 0;
-    for seed in 0..20 {
-        lines += run(Options::new(seed).faults(Faults::from_seed(seed)), Mistake::None).trace.0.len();
-    }
-    eprintln!("a run with faults: {:?}, {} lines", begun.elapsed() / 20, lines / 20);
-}
