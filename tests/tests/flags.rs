@@ -17,8 +17,7 @@ fn every_flag_of_kube_controller_manager_has_its_row() {
         .filter_map(|rest| rest.split([' ', '[', '=']).next())
         .collect();
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/controller.md")).unwrap();
-    let rows: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("| `--")?.split('`').next()).collect();
+    let rows: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("| `--")?.split('`').next()).collect();
     assert!(flags.len() > 100, "{help}");
     assert_eq!(rows, flags);
 }

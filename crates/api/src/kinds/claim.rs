@@ -27,6 +27,17 @@ slim! {
         pub phase: String,
         /// How it can be used, as its volume says.
         pub access_modes: Vec<String>,
+        /// The conditions.
+        pub conditions: Vec<ClaimCondition>,
+    }
+
+    /// A condition of a claim.
+    pub struct ClaimCondition {
+        /// The type.
+        #[serde(rename = "type")]
+        pub kind: String,
+        /// Whether it holds.
+        pub status: String,
     }
 
     /// `spec` of a claim.

@@ -38,14 +38,16 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
     for note in &args.notes {
         printer.note(note);
     }
-    let options = options(args, printer)?;
+    let mut options = options(args, printer)?;
+    let gates = gates::read(&args.feature_gates, printer)?;
+    options.protection.unused = gates.unused;
     let signals = Signals::new()?;
     let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| live::unreachable(&server, &error))?;
     let mut context = Context::system(client);
     context.metrics.describe_process(&context.clock);
-    context.gates = gates::read(&args.feature_gates, printer)?;
+    context.gates = gates.gates;
     context.client = requests::counted(&context.client, &context.metrics);
     // A renewal that waited behind work for a throttle would cost the lease.
     let for_the_lease = context.client.clone();
