@@ -58,7 +58,7 @@ const LONGEST_ASKED: Duration = Duration::from_secs(60);
 pub struct Selection {
     /// A field selector; empty for all.
     pub fields: String,
-    /// How long until everything is listed again, in case the watch skipped something.
+    /// How long until everything is listed again, in case the watch skipped something; zero for never.
     pub relist: Duration,
 }
 
@@ -67,6 +67,9 @@ impl Default for Selection {
         Self { fields: String::new(), relist: RELIST }
     }
 }
+
+/// What a relist of zero means, as for client-go. The clock does not reach further than some centuries.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Long enough to cost nothing, short enough that nobody has to restart a process that missed something.
 pub const RELIST: Duration = Duration::from_secs(3600);
@@ -143,7 +146,7 @@ impl<T: Mirrored> Reflector<T> {
             let began = Instant::now();
             let result = match self.last.clone() {
                 None => {
-                    again = began + self.selection.relist;
+                    again = began + if self.selection.relist.is_zero() { NEVER } else { self.selection.relist };
                     match self.list().await {
                         // Whether the server is well again, the watch will tell.
                         Ok(()) => continue,

@@ -2,31 +2,46 @@
 
 use std::sync::Arc;
 
+use plimsoll_api::kinds::volume::ObjectReference;
 use plimsoll_api::names;
 use plimsoll_engine::Promise;
 use plimsoll_engine::binder::{ClaimStep, Say, migrated_to};
 use plimsoll_engine::labels::{Name, ObjectKey};
+use plimsoll_engine::model::Version;
+use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::{Error, Next};
 use serde_json::{Value, json};
 
+use crate::binder::ledger::Wake;
 use crate::binder::{Binder, edits};
 use crate::edit::{annotation, phase};
 use crate::world::{Claim, Volume};
 use crate::write::{Part, about};
+
+/// A volume that is to be bound: the version that was decided about, and the promise that keeps others from it.
+pub(super) struct Taken {
+    version: Version,
+    promise: Option<Promise>,
+}
 
 impl Binder {
     pub(super) async fn sync_claim(&self, key: ObjectKey) -> Result<Next, Error> {
         let Some(claim) = self.world.claims.get(&key) else {
             return Ok(Next::Done);
         };
-        let claim = self.upkeep_claim(&claim).await?;
-        let (step, promise) = self.decide(&key);
+        let claim = match self.upkeep_claim(&claim).await {
+            Ok(claim) => claim,
+            Err(error) => {
+                // Whoever can use what was taken for it should not wait for this.
+                let wake = self.ledger().withdraw_promise(&key);
+                self.wake(wake);
+                return Err(error);
+            }
+        };
+        let (step, promise) = self.decide(&key, &claim)?;
         match step {
             None => Ok(Next::Done),
-            Some(ClaimStep::Bind(volume)) => {
-                let result = self.bind(&volume, &claim, promise).await;
-                result.map(|()| Next::Done)
-            }
+            Some(ClaimStep::Bind(volume)) => self.bind(&volume, &claim, promise).await.map(|()| Next::Done),
             Some(ClaimStep::TakeClass(class)) => {
                 let edit = |claim: &mut Value| claim["spec"]["storageClassName"] = json!(&*class);
                 self.claim_writer.change(&claim, Part::Object, edit).await?;
@@ -34,12 +49,11 @@ impl Binder {
             }
             Some(ClaimStep::Provision(class)) => self.provision(&claim, &class).await,
             Some(ClaimStep::Wait(waiting)) => {
-                let next = if waiting.say.is_some() { Next::After(self.options.sync_period) } else { Next::Done };
                 if let Some(say) = &waiting.say {
                     self.say(&about(&*claim), say);
                 }
                 self.claim_writer.change(&claim, Part::Status, |c| edits::claim_without_volume(c, "Pending")).await?;
-                Ok(next)
+                Ok(Next::After(self.options.sync_period))
             }
             Some(ClaimStep::Refused(say)) => {
                 self.say(&about(&*claim), &say);
@@ -55,40 +69,61 @@ impl Binder {
 
     /// What the claim needs, and the volume that is taken for it where it is to be bound. `None` where the claim went, or
     /// cannot be read.
-    fn decide(&self, key: &ObjectKey) -> (Option<ClaimStep>, Option<Promise>) {
-        let mut ledger = self.ledger();
-        let promised = ledger.promises.remove(key);
-        let Some(claim) = ledger.catalog.observed_claim(key).cloned() else {
-            if let Some((_, promise)) = promised {
-                ledger.catalog.withdraw(promise);
+    ///
+    /// The mirror is told of a change a moment before the ledger is. What is decided here is written to `written`, so the
+    /// two must be the same version: a decision about one version, written to a newer one, would undo somebody's work.
+    fn decide(&self, key: &ObjectKey, written: &Claim) -> Result<(Option<ClaimStep>, Option<Taken>), Error> {
+        let mut wake = Wake::default();
+        let decided = {
+            let mut ledger = self.ledger();
+            let promised = ledger.promises.remove(key);
+            match ledger.catalog.observed_claim(key).cloned() {
+                Some(claim) if claim.version == written.slim.metadata.version() => {
+                    let consumers = ledger.consumers(key);
+                    let step = ledger.catalog.claim_step(&claim, &consumers);
+                    let mut taken = None;
+                    if let ClaimStep::Bind(volume) = &step {
+                        let version = ledger.catalog.observed_volume(volume).map(|v| v.version);
+                        let promise = match promised {
+                            Some((name, promise)) if name == *volume => Some(promise),
+                            other => {
+                                wake = ledger.withdraw(other);
+                                (!claim.bind_completed).then(|| ledger.catalog.promise(key, volume).ok()).flatten()
+                            }
+                        };
+                        taken = version.map(|version| Taken { version, promise });
+                    } else {
+                        wake = ledger.withdraw(promised);
+                    }
+                    Ok((Some(step), taken))
+                }
+                Some(_) => {
+                    wake = ledger.withdraw(promised);
+                    Err(Error::Conflict(format!("claim {key} is not as it was seen")))
+                }
+                None => {
+                    wake = ledger.withdraw(promised);
+                    Ok((None, None))
+                }
             }
-            return (None, None);
         };
-        let consumers = ledger.consumers(key);
-        let step = ledger.catalog.claim_step(&claim, &consumers);
-        match (&step, promised) {
-            (ClaimStep::Bind(volume), Some((taken, promise))) if *volume == taken => {
-                return (Some(step), Some(promise));
-            }
-            (_, Some((_, promise))) => ledger.catalog.withdraw(promise),
-            (_, None) => {}
-        }
-        let promise = match &step {
-            ClaimStep::Bind(volume) if !claim.bind_completed => ledger.catalog.promise(key, volume).ok(),
-            _ => None,
-        };
-        (Some(step), promise)
+        self.wake(wake);
+        decided
     }
 
     /// The four writes. Each is left out where it is done already; dying between any two leaves what the next turn
     /// completes.
-    async fn bind(&self, name: &Name, claim: &Arc<Claim>, promise: Option<Promise>) -> Result<(), Error> {
+    async fn bind(&self, name: &Name, claim: &Arc<Claim>, taken: Option<Taken>) -> Result<(), Error> {
+        let Some(Taken { version, promise }) = taken else {
+            return Err(Error::Conflict(format!("volume {name} went while it was being bound")));
+        };
         if self.world.volumes.named(name).is_some_and(|volume| is_bound(&volume, claim)) {
             return Ok(());
         }
-        let result = self.bind_volume(name, claim).await;
+        let result = self.bind_volume(name, version, claim).await;
         if let (Err(_), Some(promise)) = (&result, promise) {
-            self.ledger().catalog.withdraw(promise);
+            let wake = self.ledger().withdraw(Some((name.clone(), promise)));
+            self.wake(wake);
         }
         let volume = result?;
         let claim = self.claim_writer.change(claim, Part::Object, |c| edits::name_volume(c, name)).await?;
@@ -101,10 +136,19 @@ impl Binder {
         Ok(())
     }
 
-    async fn bind_volume(&self, name: &Name, claim: &Arc<Claim>) -> Result<Arc<Volume>, Error> {
-        let Some(volume) = self.world.volumes.named(name) else {
-            return Err(Error::Conflict(format!("volume {name} went while it was being bound")));
+    /// The first two writes, to the version of the volume that was decided about.
+    async fn bind_volume(&self, name: &Name, version: Version, claim: &Arc<Claim>) -> Result<Arc<Volume>, Error> {
+        let seen = self.world.volumes.named(name).filter(|v| v.slim.metadata.version() == version);
+        let Some(volume) = seen else {
+            return Err(Error::Conflict(format!("volume {name} changed while it was being bound")));
         };
+        let meta = &claim.slim.metadata;
+        let anothers = |r: &ObjectReference| {
+            r.name != meta.name || r.namespace != meta.namespace || !(r.uid.is_empty() || r.uid == meta.uid)
+        };
+        if volume.slim.spec.claim_ref.as_ref().is_some_and(anothers) {
+            return Err(Error::Conflict(format!("volume {name} is another claim's")));
+        }
         let whole = claim.value();
         let volume = self.volume_writer.change(&volume, Part::Object, |v| edits::refer_to_claim(v, &whole)).await?;
         self.volume_writer.change(&volume, Part::Status, |v| phase(v, "Bound", "")).await
@@ -122,9 +166,17 @@ impl Binder {
             if live.map(|v| v.slim.metadata.version()) != known {
                 return Err(Error::Conflict(format!("volume {name} is not as it was seen")));
             }
-            if self.ledger().catalog.observed_volume(name).is_none() && known.is_some() {
+            // By now the ledger knows what the look has shown.
+            let ledger = self.ledger();
+            let unreadable = known.is_some() && ledger.catalog.observed_volume(name).is_none();
+            let key = key_of(&**claim);
+            let step = ledger.catalog.observed_claim(&key).map(|c| ledger.catalog.claim_step(c, &[]));
+            if unreadable {
                 // It is there and cannot be read: that is not a loss.
                 return Ok(Next::After(self.options.sync_period));
+            }
+            if !matches!(step, Some(ClaimStep::Lost(_))) {
+                return Err(Error::Conflict(format!("claim {key} is not lost after all")));
             }
         }
         let lost = self.claim_writer.change(claim, Part::Status, |c| edits::claim_without_volume(c, "Lost")).await?;

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_api::Interner;
 use plimsoll_api::kinds::{Pod, StorageClass};
+use plimsoll_engine::binder::ClaimStep;
 use plimsoll_engine::labels::{Name, ObjectKey};
-use plimsoll_engine::model::VolumePhase;
+use plimsoll_engine::model::{self, AccessModes, VolumeMode, VolumePhase};
 use plimsoll_engine::object::{Kind, Object};
+use plimsoll_engine::quantity::Quantity;
 use plimsoll_engine::{Catalog, Event, Promise};
 use plimsoll_runtime::Mirrored;
 use plimsoll_runtime::mirror::key_of;
@@ -108,11 +110,8 @@ impl Ledger {
     pub fn claim_gone(&mut self, old: &Claim) -> Wake {
         let key = key_of(old);
         self.unlink(&key, old);
-        if let Some((_, promise)) = self.promises.remove(&key) {
-            self.catalog.withdraw(promise);
-        }
+        let mut wake = self.withdraw_promise(&key);
         self.forget(Kind::PersistentVolumeClaim, &key, old);
-        let mut wake = Wake::default();
         wake.volumes.extend(self.catalog.volumes_naming(&key).cloned());
         let named = old.slim.spec.volume_name.as_str();
         if !named.is_empty() {
@@ -187,7 +186,10 @@ impl Ledger {
         let mut freed = self.freed.remove(class).unwrap_or_default();
         let mut found = Vec::new();
         let mut asked = 0;
-        for key in self.unbound.get(class).into_iter().flatten() {
+        // A hundred claims of one shape that nothing fits are one question.
+        let mut hopeless: Vec<Shape> = Vec::new();
+        let waiting: Vec<ObjectKey> = self.unbound.get(class).into_iter().flatten().cloned().collect();
+        for key in &waiting {
             if freed == 0 {
                 break;
             }
@@ -199,16 +201,54 @@ impl Ledger {
                 // All of them are of this class: none takes a volume by itself.
                 break;
             }
+            let shape = Shape::of(&claim);
+            if self.catalog.volumes_naming(key).next().is_none() && hopeless.contains(&shape) {
+                continue;
+            }
             asked += 1;
-            if let plimsoll_engine::binder::ClaimStep::Bind(volume) = self.catalog.claim_step(&claim, &[])
-                && let Ok(promise) = self.catalog.promise(key, &volume)
-            {
+            let ClaimStep::Bind(volume) = self.catalog.claim_step(&claim, &[]) else {
+                if claim.selector.is_none() && hopeless.len() < SHAPES {
+                    hopeless.push(shape);
+                }
+                continue;
+            };
+            if self.catalog.volumes_naming(key).any(|name| *name == volume) {
+                // It has this one already, or it is being written: that is not one of those that became free.
+                found.push(key.clone());
+            } else if let Ok(promise) = self.catalog.promise(key, &volume) {
                 freed -= 1;
                 self.promises.insert(key.clone(), (volume, promise));
                 found.push(key.clone());
             }
         }
         (found, asked)
+    }
+
+    /// Takes back what was taken for a claim in passing.
+    pub fn withdraw_promise(&mut self, claim: &ObjectKey) -> Wake {
+        let promised = self.promises.remove(claim);
+        self.withdraw(promised)
+    }
+
+    /// Takes back a promise. The volume is free again, which others may have waited for.
+    pub fn withdraw(&mut self, promised: Option<(Name, Promise)>) -> Wake {
+        let mut wake = Wake::default();
+        if let Some((volume, promise)) = promised {
+            self.catalog.withdraw(promise);
+            if let Some(volume) = self.catalog.observed_volume(&volume).filter(|v| v.claim_ref.is_none()) {
+                *self.freed.entry(volume.class.clone()).or_default() += 1;
+                wake.classes.insert(volume.class.clone());
+            }
+            // Those that name it were told that it is another's.
+            wake.claims.extend(self.naming.get(&volume).into_iter().flatten().cloned());
+        }
+        wake
+    }
+
+    /// Everything that may still have to be done, whatever the events said: unbound claims, and volumes on their way.
+    pub fn unfinished(&self) -> Wake {
+        let claims = self.unbound.values().flatten().cloned().collect();
+        Wake { claims, ..Wake::default() }
     }
 
     fn wake_class(&self, name: &Name) -> Wake {
@@ -236,6 +276,31 @@ impl Ledger {
     fn forget<T: Mirrored>(&mut self, kind: Kind, key: &ObjectKey, old: &T) {
         let version = old.meta().version();
         self.catalog.apply(Event::Gone { kind, key: key.clone(), version });
+    }
+}
+
+/// How many shapes a pass remembers; beyond that it asks again.
+const SHAPES: usize = 16;
+
+/// What makes claims of one class find the same volumes, where they have no selector.
+#[derive(Clone, Debug, PartialEq)]
+struct Shape {
+    request: Quantity,
+    access_modes: AccessModes,
+    mode: VolumeMode,
+    attributes_class: Name,
+    selects: bool,
+}
+
+impl Shape {
+    fn of(claim: &model::Claim) -> Self {
+        Self {
+            request: claim.requested(),
+            access_modes: claim.access_modes,
+            mode: claim.mode,
+            attributes_class: claim.attributes_class.clone(),
+            selects: claim.selector.is_some(),
+        }
     }
 }
 

@@ -55,7 +55,9 @@ impl Default for Options {
 }
 
 /// Starts the binder. Call it before the world is started.
-pub fn start(context: &Context, world: &World, options: Options) {
+pub fn start(context: &Context, world: &World, mut options: Options) {
+    // Shorter would be a loop, not a look from time to time.
+    options.sync_period = options.sync_period.max(Duration::from_secs(1));
     let binder = Arc::new(Binder {
         context: context.clone(),
         world: world.clone(),
@@ -90,6 +92,19 @@ struct Binder {
     attempts: Mutex<BTreeMap<String, u32>>,
 }
 
+/// How many sync periods lie between two looks at everything unfinished.
+const ROUND: u32 = 20;
+
+/// The name of a piece of work: deleting what is behind a volume.
+fn deletion(volume: &str, uid: &str) -> String {
+    format!("delete-{volume}[{uid}]")
+}
+
+/// The name of a piece of work: making a claim's volume.
+fn making(claim: &str, uid: &str) -> String {
+    format!("provision-{claim}[{uid}]")
+}
+
 /// How long a plugin's failed work waits: upstream's.
 const OPERATION_BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(122) };
 
@@ -100,7 +115,10 @@ impl Binder {
             let mut ledger = binder.ledger();
             let wake = match change {
                 Change::Set { old, new } => ledger.volume_set(old.as_deref(), new),
-                Change::Gone { old } => ledger.volume_gone(old),
+                Change::Gone { old } => {
+                    binder.succeeded(&deletion(&old.slim.metadata.name, &old.slim.metadata.uid));
+                    ledger.volume_gone(old)
+                }
             };
             drop(ledger);
             binder.wake(wake);
@@ -110,7 +128,10 @@ impl Binder {
             let mut ledger = binder.ledger();
             let wake = match change {
                 Change::Set { old, new } => ledger.claim_set(old.as_deref(), new),
-                Change::Gone { old } => ledger.claim_gone(old),
+                Change::Gone { old } => {
+                    binder.succeeded(&making(&old.slim.metadata.name, &old.slim.metadata.uid));
+                    ledger.claim_gone(old)
+                }
             };
             drop(ledger);
             binder.wake(wake);
@@ -147,10 +168,35 @@ impl Binder {
             binder.volumes.run(binder.options.width, stop, |name| binder.sync_volume(name)).await;
         });
         let (binder, stop) = (self.clone(), self.context.tasks.token());
+        self.context.tasks.spawn("binder: rounds", async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = binder.go_round() => {}
+            }
+        });
+        let (binder, stop) = (self.clone(), self.context.tasks.token());
         self.context.tasks.spawn("binder: classes", async move {
             binder.world.synced().await;
             binder.classes.run(1, stop, |class| binder.match_class(class)).await;
         });
+    }
+
+    /// Looks at everything unfinished from time to time: an event that this process did not understand as one that
+    /// concerns a claim must not leave the claim waiting for ever.
+    async fn go_round(&self) {
+        let pause = self.options.sync_period.saturating_mul(ROUND);
+        loop {
+            tokio::time::sleep(pause).await;
+            let mut wake = self.ledger().unfinished();
+            let on_their_way = |volume: &Arc<crate::world::Volume>| {
+                let (spec, phase) = (&volume.slim.spec, volume.slim.status.phase.as_str());
+                !matches!((phase, spec.claim_ref.is_some()), ("Bound" | "Released", true) | ("Available", false))
+            };
+            let volumes = self.world.volumes.all();
+            wake.volumes =
+                volumes.iter().filter(|v| on_their_way(v)).map(|v| v.slim.metadata.name.as_str().into()).collect();
+            self.wake(wake);
+        }
     }
 
     fn wake(&self, wake: Wake) {

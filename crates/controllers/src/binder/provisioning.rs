@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::binder::claims::{has_data_source, selected_node};
-use crate::binder::{Binder, edits};
+use crate::binder::{Binder, edits, making};
 use crate::edit::unannotate;
 use crate::provision::{Made, Provisioner, Request};
 use crate::world::Claim;
@@ -26,7 +26,7 @@ const BETWEEN_SAVES: Duration = Duration::from_secs(10);
 impl Binder {
     pub(super) async fn provision(&self, claim: &Arc<Claim>, class: &Name) -> Result<Next, Error> {
         if !self.options.provisioning {
-            return Ok(Next::Done);
+            return Ok(Next::After(self.options.sync_period));
         }
         let again = Ok(Next::After(self.options.sync_period));
         let Some(class) = self.world.classes.named(class) else {
@@ -64,7 +64,7 @@ impl Binder {
 
     /// Makes a volume with a plugin of this process, and writes it down.
     async fn make(&self, claim: &Arc<Claim>, class: &Arc<StorageClass>, by: &dyn Provisioner) -> Result<Next, Error> {
-        let work = format!("provision-{}[{}]", about(&**claim).name, claim.slim.metadata.uid);
+        let work = making(&claim.slim.metadata.name, &claim.slim.metadata.uid);
         let plugin = by.plugin();
         if has_data_source(&claim.value()) {
             self.refuse(
@@ -78,10 +78,10 @@ impl Binder {
         let claim =
             self.claim_writer.change(claim, Part::Object, |c| edits::ask_provisioner(c, &class.provisioner)).await?;
         let name = volume_name(&claim.slim.metadata.uid);
-        if let Some(made) = self.volume_writer.look("", &name).await? {
-            // Made by a turn that did not live to see it. The volume's own turn wakes the claim.
-            self.volumes.add(made.slim.metadata.name.as_str().into());
-            return Ok(Next::Done);
+        if self.volume_writer.look("", &name).await?.is_some() {
+            // Made by a turn that did not live to see it; the mirror knows it now, and wakes whom it concerns. One that does
+            // not fit the claim (it is being deleted, say) is waited for.
+            return Ok(Next::After(self.options.sync_period));
         }
         if !by.mount_options_supported() && !class.mount_options.is_empty() {
             let (class, options) = (&class.metadata.name, class.mount_options.join(" "));
@@ -145,6 +145,8 @@ impl Binder {
                     last = None;
                     break;
                 }
+                // Another leads by now, and may have written the same.
+                Err(error @ Error::Fenced(_)) => return Err(error),
                 Err(error) => last = Some(error),
             }
         }
@@ -153,7 +155,7 @@ impl Binder {
             let name = volume["metadata"]["name"].as_str().unwrap_or_default();
             let message = format!("Successfully provisioned volume {name} using {}", by.plugin());
             self.say(&about(&**claim), &Say { warning: false, reason: "ProvisioningSucceeded", message });
-            return Ok(Next::Done);
+            return Ok(Next::After(self.options.sync_period));
         };
         let key = about(&**claim);
         let key = format!("{}/{}", key.namespace, key.name);
@@ -161,14 +163,12 @@ impl Binder {
             claim,
             format!("Error creating provisioned PV object for claim {key}: {error}. Deleting the volume."),
         );
-        if error.is_passing() {
-            // It may have been written after all. Deleting what a volume in the API stands for would lose it, so the API
-            // is asked first; where it cannot be, the next turn finds either.
-            let name = volume["metadata"]["name"].as_str().unwrap_or_default();
-            match self.volume_writer.look("", name).await {
-                Ok(None) => {}
-                Ok(Some(_)) | Err(_) => return Ok(self.failed(work)),
-            }
+        // One of the tries may have been written after all. Deleting what a volume in the API stands for would lose it, so
+        // the API is asked first; where it cannot be, the next turn finds either.
+        let name = volume["metadata"]["name"].as_str().unwrap_or_default();
+        match self.volume_writer.look("", name).await {
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return Ok(self.failed(work)),
         }
         if let Err(why) = by.delete(volume).await {
             let message = format!("Error cleaning provisioned volume for claim {key}: {why}. Please delete manually.");
@@ -196,6 +196,10 @@ fn volume(request: &Request, plugin: &str, made: Made) -> Value {
     spec.insert("storageClassName".to_owned(), json!(request.claim.slim.class_name().unwrap_or_default()));
     if let Some(mode) = claim["spec"]["volumeMode"].as_str() {
         spec.insert("volumeMode".to_owned(), json!(mode));
+    }
+    let attributes = &request.claim.slim.spec.volume_attributes_class_name;
+    if !attributes.is_empty() {
+        spec.insert("volumeAttributesClassName".to_owned(), json!(attributes));
     }
     if !class.mount_options.is_empty() {
         spec.insert("mountOptions".to_owned(), json!(class.mount_options));

@@ -9,7 +9,7 @@ use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::{self, ReclaimPolicy};
 use plimsoll_runtime::{Error, Next, Preconditions, Resource};
 
-use crate::binder::Binder;
+use crate::binder::{Binder, deletion};
 use crate::edit::finalizer;
 use crate::provision::DeleteError;
 use crate::world::Volume;
@@ -50,7 +50,7 @@ impl Binder {
         if live.slim.metadata.uid != volume.slim.metadata.uid || !self.is_released(&name).await? {
             return Ok(Next::Done);
         }
-        let work = format!("delete-{name}[{}]", live.slim.metadata.uid);
+        let work = deletion(&name, &live.slim.metadata.uid);
         match plugin.delete(&live.value()).await {
             Ok(()) => self.succeeded(&work),
             Err(DeleteError::InUse(why)) => {

@@ -23,6 +23,10 @@ impl Binder {
         let Some((seen, claim)) = self.volume_and_claim(&name) else {
             return Ok(Next::Done);
         };
+        if seen.version != volume.slim.metadata.version() {
+            // The mirror is told a moment before the ledger: what is decided must be written to what it was decided about.
+            return Err(Error::Conflict(format!("volume {name} is not as it was seen")));
+        }
         match Catalog::volume_step(&seen, claim.as_deref()) {
             VolumeStep::Available => self.volume_phase(&volume, "Available").await,
             VolumeStep::Bound => self.volume_phase(&volume, "Bound").await,
