@@ -56,6 +56,29 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Stops it where it stands, as a machine that hangs would; [`Process::thaw`] lets it go on.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal("-CONT")
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status()?;
+        if !status.success() {
+            bail!("{} cannot be sent {signal}", self.name);
+        }
+        Ok(())
+    }
+
     fn end(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;

@@ -31,11 +31,17 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Who did what when, without bodies.
+const AUDIT_POLICY: &str =
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+
 /// How the real server is started.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Whether etcd waits for its disk, as it does in production; tests that are not about disks need not wait.
     pub fsync: bool,
+    /// Whether kube-apiserver writes down every request, in `audit.log` of its folder.
+    pub audit: bool,
 }
 
 /// A running kube-apiserver with its etcd.
@@ -82,6 +88,10 @@ impl Upstream {
             .arg(at("service-accounts.pub"))
             .arg("--service-account-signing-key-file")
             .arg(at("service-accounts.key"));
+        if options.audit {
+            std::fs::write(at("audit.yaml"), AUDIT_POLICY)?;
+            command.arg("--audit-policy-file").arg(at("audit.yaml")).arg("--audit-log-path").arg(at("audit.log"));
+        }
         let mut apiserver = Process::start(folder.path(), "kube-apiserver", &mut command)?;
 
         let address = SocketAddr::from(([127, 0, 0, 1], port));

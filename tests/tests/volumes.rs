@@ -7,6 +7,8 @@
 use std::sync::OnceLock;
 
 use plimsoll_tests::volumes::cluster::{Keeper, Server};
+use plimsoll_tests::volumes::scenario::{Scenario, folder};
+use plimsoll_tests::volumes::statements::COUNT;
 use plimsoll_tests::volumes::suite::{Outcomes, play_all};
 
 fn outcomes() -> &'static Outcomes {
@@ -29,5 +31,25 @@ plimsoll_tests::volume_statements!(crate::outcomes);
 fn all_scenarios_end_as_recorded() {
     if let Err(wrong) = outcomes().check_all(|_| true) {
         panic!("{wrong:#}");
+    }
+}
+
+/// A record that no scenario reads would look like something that is tested.
+#[test]
+fn every_record_has_its_scenario_and_cites_statements_that_exist() {
+    let scenarios = Scenario::read_all().unwrap();
+    assert!(scenarios.len() >= 40, "only {} scenarios", scenarios.len());
+    let mut recorded: Vec<String> = std::fs::read_dir(folder().join("recorded"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".json").to_owned())
+        .collect();
+    recorded.sort();
+    let named: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    assert_eq!(recorded, named);
+    for scenario in &scenarios {
+        for statement in &scenario.statements {
+            let number = statement.strip_prefix("PC-").and_then(|number| number.parse::<usize>().ok());
+            assert!(number.is_some_and(|n| (1..=COUNT).contains(&n)), "{}: {statement}", scenario.name);
+        }
     }
 }

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::Sizes;
-use crate::machine::{cpu_seconds, resident_mebibytes};
 use crate::subject::Subject;
+use plimsoll_tests::machine::{cpu_seconds, resident_mebibytes};
 
 pub struct Writes {
     pub per_second: f64,

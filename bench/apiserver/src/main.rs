@@ -5,7 +5,6 @@
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 mod load;
-mod machine;
 mod subject;
 
 use anyhow::Result;

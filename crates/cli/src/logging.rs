@@ -1,18 +1,21 @@
 //! Logs of the long-running processes: to stderr, a line each.
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 use crate::controller::args::LoggingFormat;
 
 /// Begins to log.
 pub fn start(verbosity: u8, format: LoggingFormat) {
     let level = match verbosity {
-        0 => LevelFilter::WARN,
-        1 => LevelFilter::INFO,
-        2..=3 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
+        0 => "warn",
+        1 => "info",
+        2..=3 => "debug",
+        _ => "trace",
     };
-    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
+    // What libraries have to say is asked for by a higher level: it is about bytes, not about volumes.
+    let others = if verbosity > 5 { "debug" } else { "warn" };
+    let filter = format!("{others},plimsoll_runtime={level},plimsoll_controllers={level},plimsoll_cli={level}");
+    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(EnvFilter::new(filter));
     // A second start in one process keeps the first one's way.
     let _ = match format {
         LoggingFormat::Text => builder.with_ansi(false).try_init(),

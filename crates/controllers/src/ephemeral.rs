@@ -54,7 +54,7 @@ struct Ephemeral {
 
 /// Begins to make claims. Must be called before the world is started.
 pub fn start(context: &Context, world: &World, options: Options) {
-    let queue = Queue::<ObjectKey>::new(Backoff::default());
+    let queue = Queue::<ObjectKey>::named(Backoff::default(), COMPONENT, &context.metrics);
     let pods = Pods::of(&world.pods);
     let wanted = queue.clone();
     world.pods.listen(move |change| {

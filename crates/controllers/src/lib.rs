@@ -3,9 +3,12 @@
 pub mod binder;
 mod edit;
 pub mod ephemeral;
+mod figures;
 pub mod node_check;
 pub mod protection;
 pub mod provision;
+pub mod rescue;
+pub mod stale;
 mod start;
 pub mod world;
 pub mod write;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
-use crate::{binder, ephemeral, protection, zone_upgrade};
+use crate::{binder, ephemeral, figures, protection, rescue, stale, zone_upgrade};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,12 +21,23 @@ pub enum Controller {
     Ephemeral,
     /// Says zone labels of volumes as affinity.
     ZoneUpgrade,
+    /// Meets the claims of pods that bypass the scheduler.
+    Rescue,
+    /// Releases claims whose selected node cannot serve them.
+    StaleSelection,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Binder, Self::ClaimProtection, Self::VolumeProtection, Self::Ephemeral, Self::ZoneUpgrade];
+    pub const ALL: [Self; 7] = [
+        Self::Binder,
+        Self::ClaimProtection,
+        Self::VolumeProtection,
+        Self::Ephemeral,
+        Self::ZoneUpgrade,
+        Self::Rescue,
+        Self::StaleSelection,
+    ];
 
     /// The name that `--controllers` knows it by; upstream's where upstream has it.
     pub fn name(self) -> &'static str {
@@ -36,6 +47,8 @@ impl Controller {
             Self::VolumeProtection => "persistentvolume-protection-controller",
             Self::Ephemeral => "ephemeral-volume-controller",
             Self::ZoneUpgrade => "zone-label-upgrade-controller",
+            Self::Rescue => "volume-rescue-controller",
+            Self::StaleSelection => "stale-selected-node-controller",
         }
     }
 
@@ -58,6 +71,10 @@ pub struct Options {
     pub ephemeral: ephemeral::Options,
     /// How zone labels are upgraded.
     pub zone_upgrade: zone_upgrade::Options,
+    /// How pods are rescued.
+    pub rescue: rescue::Options,
+    /// When a selected node is stale.
+    pub stale: stale::Options,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
 }
@@ -70,6 +87,8 @@ impl Default for Options {
             protection: protection::Options::default(),
             ephemeral: ephemeral::Options::default(),
             zone_upgrade: zone_upgrade::Options::default(),
+            rescue: rescue::Options::default(),
+            stale: stale::Options::default(),
             relist: reflector::RELIST,
         }
     }
@@ -84,9 +103,16 @@ pub fn start(context: &Context, options: &Options) -> World {
             Controller::ClaimProtection => protection::start_claims(context, &world, options.protection),
             Controller::VolumeProtection => protection::start_volumes(context, &world, options.protection),
             Controller::Ephemeral => ephemeral::start(context, &world, options.ephemeral),
+            Controller::Rescue => rescue::start(context, &world, options.rescue.clone()),
+            Controller::StaleSelection => {
+                // Plugins of this process need no driver on a node.
+                let provisioners = options.binder.provisioners.clone();
+                stale::start(context, &world, stale::Options { provisioners, ..options.stale.clone() });
+            }
             Controller::ZoneUpgrade => drop(zone_upgrade::start(context, &world, options.zone_upgrade)),
         }
     }
+    figures::start(context, &world);
     world.start(context, options.relist);
     world
 }

@@ -160,8 +160,8 @@ struct Worker {
 pub fn start(context: &Context, world: &World, options: Options) -> ZoneUpgrade {
     let state =
         Arc::new(State { known: Mutex::default(), moved: Notify::new(), first_pass: watch::Sender::new(false) });
-    let fresh = Queue::<Name>::new(Backoff::default());
-    let backlog = Queue::<Name>::new(Backoff::default());
+    let named = |name: &str| Queue::<Name>::named(Backoff::default(), name, &context.metrics);
+    let (fresh, backlog) = (named("zone_upgrade"), named("zone_upgrade_backlog"));
     let told = state.clone();
     world.nodes.listen(move |change| told.note_node(change));
     let (told, nodes) = (state.clone(), world.nodes.clone());

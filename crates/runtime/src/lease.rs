@@ -19,6 +19,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join;
+use kube::Client;
 use plimsoll_clock::Entropy;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,9 +28,10 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::metrics::Named;
+use crate::objects::Objects;
 use crate::recorder::{About, Recorder, Severity};
 use crate::resource::Resource;
-use crate::tasks::Tasks;
+use crate::tasks::AbortOnDrop;
 use candidate::{Candidate, Step};
 pub use fence::{Fenced, Leadership};
 
@@ -58,6 +60,9 @@ pub struct LeaseConfig {
     pub retry_period: Duration,
     /// How long a stopping leader's tasks have to end before the lease is given back.
     pub grace: Duration,
+    /// By which client the lease is kept, where that is not the context's: behind a throttle, renewals would wait in line with
+    /// everything else, and the lease would be lost when there is most to do.
+    pub client: Option<Client>,
     /// Who says on the lease that it changed hands, as upstream does; `None` for nobody.
     pub recorder: Option<Recorder>,
 }
@@ -73,6 +78,7 @@ impl LeaseConfig {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             grace: Duration::from_secs(5),
+            client: None,
             recorder: None,
         }
     }
@@ -127,7 +133,13 @@ where
     let grace = config.grace;
     let mut election = Election::new(context, config);
     let Some(leadership) = election.acquire().await else { return Ended::Released };
-    let tasks = Tasks::new();
+    if context.tasks.is_stopping() {
+        // By the answer to its last question.
+        election.release().await;
+        return Ended::Released;
+    }
+    let tasks = context.tasks.part();
+    let ending = AbortOnDrop(tasks.clone());
     let client = leadership.guard(&context.client);
     let mine = Context { client, tasks: tasks.clone(), ..context.clone() };
     election.announce(true);
@@ -164,7 +176,7 @@ where
             ended
         }
     };
-    tasks.abort();
+    drop(ending);
     // Before the lease is given back: whoever takes it must be the only one.
     leadership.end();
     election.announce(false);
@@ -188,7 +200,8 @@ impl<'a> Election<'a> {
         let leads = context.metrics.register("leader_election_master_status", help, leads);
         let leads = leads.get_or_create(&Named::new(&config.name)).clone();
         leads.set(0);
-        let candidate = Candidate::new(context.objects(), context.clock.clone(), config.clone());
+        let objects = config.client.clone().map_or_else(|| context.objects(), Objects::new);
+        let candidate = Candidate::new(objects, context.clock.clone(), config.clone());
         Self { context, config, candidate, leads }
     }
 

@@ -6,6 +6,7 @@ pub mod error;
 #[cfg(test)]
 mod fake;
 pub mod gate;
+pub mod health;
 pub mod lease;
 pub mod metrics;
 pub mod mirror;
@@ -13,11 +14,14 @@ pub mod objects;
 pub mod queue;
 pub mod recorder;
 pub mod reflector;
+pub mod requests;
 pub mod resource;
 pub mod tasks;
+pub mod throttle;
 
 pub use context::Context;
 pub use error::Error;
+pub use health::Health;
 pub use lease::{Ended, Fenced, Leadership, LeaseConfig, run_as_leader};
 pub use mirror::{Change, Mirror, Mirrored, Whole};
 pub use objects::{Objects, Preconditions};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_clock::Clock;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -54,6 +55,12 @@ impl Metrics {
         inner.registry.register(name, help, metric.clone());
         inner.known.insert(name.to_owned(), Box::new(metric.clone()));
         metric
+    }
+
+    /// Adds figures that are made anew each time somebody asks.
+    pub fn collect(&self, collector: impl Collector) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.registry.register_collector(Box::new(collector));
     }
 
     /// Adds what is known of the process itself. To be called when it begins.

@@ -3,8 +3,15 @@
 //! Three sources feed it: lists, watch events, and the answers to the component's own writes. They overtake each other,
 //! so the object's version decides: an older one never replaces a newer one (PC-31), and what was deleted does not come
 //! back by a late answer.
+//!
+//! ```text
+//!               set, newer than its deletion and than the last list         set, newer
+//!   (not there) ──────────────────────────────────────────────────► there ◄───────────┐
+//!        ▲                                                            │ └─────────────┘
+//!        └── gone, or not in a list, unless it is newer than that ────┘
+//! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_api::kinds::ObjectMeta;
@@ -116,6 +123,8 @@ pub struct Mirror<T> {
 
 struct State<T> {
     objects: BTreeMap<ObjectKey, (Version, Arc<T>)>,
+    /// The version of the newest list: what is older and not here does not exist.
+    listed: Version,
     deleted: Map<ObjectKey, Version>,
     deletions: VecDeque<(ObjectKey, Version)>,
 }
@@ -129,7 +138,7 @@ pub fn key_of<T: Mirrored>(object: &T) -> ObjectKey {
 
 impl<T: Mirrored> Default for Mirror<T> {
     fn default() -> Self {
-        let state = State { objects: BTreeMap::new(), deleted: Map::default(), deletions: VecDeque::new() };
+        let state = State { objects: BTreeMap::new(), listed: 0, deleted: Map::default(), deletions: VecDeque::new() };
         Self {
             state: Mutex::new(state),
             delivery: Mutex::new(()),
@@ -185,9 +194,9 @@ impl<T: Mirrored> Mirror<T> {
     /// Takes note of an object, from the watch or as the answer to a write. Returns whether it is newer than what was known.
     pub fn set(&self, object: Arc<T>) -> bool {
         let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
-        let change = self.look().set(object);
-        self.tell(change.as_slice());
-        change.is_some()
+        let changes = self.look().set(object);
+        self.tell(&changes);
+        !changes.is_empty()
     }
 
     /// Takes note that an object is gone. `version` is that of the deletion; 0 where it is not known.
@@ -200,19 +209,26 @@ impl<T: Mirrored> Mirror<T> {
 
     /// Takes note of everything that there is at `version`: what is not among it, and not newer, is gone.
     pub fn replace(&self, objects: Vec<T>, version: Version) {
+        self.replace_except(objects, &BTreeSet::new(), version);
+    }
+
+    /// The same, except that nothing is known of the objects with the keys in `unread` but that they are there. They stay as
+    /// they were last seen: to report an object as gone that cannot be read would have its volume released.
+    pub fn replace_except(&self, objects: Vec<T>, unread: &BTreeSet<ObjectKey>, version: Version) {
         let _in_order = self.delivery.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changes = Vec::new();
         {
             let mut state = self.look();
-            let listed: std::collections::BTreeSet<ObjectKey> = objects.iter().map(key_of).collect();
+            let listed: BTreeSet<ObjectKey> = objects.iter().map(key_of).collect();
             let missing: Vec<ObjectKey> = state
                 .objects
                 .iter()
-                .filter(|(key, (seen, _))| *seen <= version && !listed.contains(*key))
+                .filter(|(key, (seen, _))| *seen <= version && !listed.contains(*key) && !unread.contains(*key))
                 .map(|(key, _)| key.clone())
                 .collect();
             changes.extend(missing.iter().filter_map(|key| state.gone(key, version)));
-            changes.extend(objects.into_iter().filter_map(|object| state.set(Arc::new(object))));
+            changes.extend(objects.into_iter().flat_map(|object| state.set(Arc::new(object))));
+            state.listed = state.listed.max(version);
         }
         self.tell(&changes);
         self.synced.send_replace(true);
@@ -233,26 +249,42 @@ impl<T: Mirrored> Mirror<T> {
 }
 
 impl<T: Mirrored> State<T> {
-    fn set(&mut self, new: Arc<T>) -> Option<Change<T>> {
+    /// Up to two changes: where an object of that name was made anew and its deletion was missed, that comes first.
+    fn set(&mut self, new: Arc<T>) -> Vec<Change<T>> {
         let (key, version) = (key_of(&*new), new.meta().version());
         if self.deleted.get(&key).is_some_and(|deleted| version <= *deleted) {
-            return None;
+            return Vec::new();
         }
-        if self.objects.get(&key).is_some_and(|(seen, _)| version <= *seen) {
-            return None;
+        match self.objects.get(&key) {
+            Some((seen, _)) if version <= *seen => return Vec::new(),
+            // A late answer about an object that was deleted before everything was listed.
+            None if version <= self.listed => return Vec::new(),
+            _ => {}
         }
-        let old = self.objects.insert(key, (version, new.clone())).map(|(_, old)| old);
-        Some(Change::Set { old, new })
+        match self.objects.insert(key, (version, new.clone())) {
+            Some((_, old)) if old.meta().uid != new.meta().uid => {
+                vec![Change::Gone { old }, Change::Set { old: None, new }]
+            }
+            old => vec![Change::Set { old: old.map(|(_, old)| old), new }],
+        }
     }
 
     fn gone(&mut self, key: &ObjectKey, version: Version) -> Option<Change<T>> {
-        let (seen, _) = self.objects.get(key)?;
-        if version != 0 && version < *seen {
+        let seen = self.objects.get(key).map(|(seen, _)| *seen);
+        if version != 0 && seen.is_some_and(|seen| version < seen) {
             return None;
         }
-        let (seen, old) = self.objects.remove(key)?;
-        let version = version.max(seen);
-        self.deleted.insert(key.clone(), version);
+        // Remembered even where it was never seen: the answer to the write that made it may still be on its way.
+        self.remember(key, version.max(seen.unwrap_or(0)));
+        let (_, old) = self.objects.remove(key)?;
+        Some(Change::Gone { old })
+    }
+
+    fn remember(&mut self, key: &ObjectKey, version: Version) {
+        match self.deleted.get(key) {
+            Some(known) if *known >= version => return,
+            _ => self.deleted.insert(key.clone(), version),
+        };
         self.deletions.push_back((key.clone(), version));
         if self.deletions.len() > REMEMBERED_DELETIONS
             && let Some((key, version)) = self.deletions.pop_front()
@@ -260,6 +292,8 @@ impl<T: Mirrored> State<T> {
         {
             self.deleted.remove(&key);
         }
-        Some(Change::Gone { old })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,26 @@
 //! Keeps a mirror true: list, then watch, and again from where it stood when either ends.
 //!
 //! ```text
-//!            ┌──────────────── 410, an event that cannot be read, or the time to look at everything again
-//!            ▼                                                                              │
-//!   begin ─► list (pages) ─► watch from the list's version ─┬─ events ─► mirror             │
-//!            ▲      │            ▲                          ├─ end, error ─► wait ─► watch from the last version
-//!            └─wait─┘ error      └──────────────────────────┴──────────────────────────────┘
+//!            ┌────── 410, a line that cannot be read, or the time to look at everything again ──┐
+//!            ▼                                                                                  │
+//!   begin ─► list (pages) ─► watch from the list's version ─┬─ events ─► mirror                 │
+//!            ▲      │            ▲                          ├─ end, error ─► from the last version
+//!            └──────┘ error      └──────────────────────────┴───────────────────────────────────┘
 //! ```
+//!
+//! Whatever ends without a single event having come is a failure, and the wait grows from one to the next: a server that
+//! answers every watch with an end or with 410 must not be asked as fast as it can answer.
 //!
 //! A watch that skips an event says nothing of it. So everything is listed again from time to time (`relist`), and a
 //! component that meets a conflict reads the object itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::AsyncBufReadExt;
 use http::Request;
+use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Version;
 use rand::Rng;
 use serde::Deserialize;
@@ -24,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::mirror::{Mirror, Mirrored, key_of};
+use crate::mirror::{Mirror, Mirrored};
 
 /// Objects per page of a list, as many as client-go asks for.
 const PAGE: usize = 500;
@@ -35,6 +40,18 @@ const WATCH_SECONDS: u64 = 300;
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// The longest line of a watch; an object is at most 1.5 MiB in etcd, and JSON may say it longer.
 const LONGEST_LINE: u64 = 64 << 20;
+
+/// How long a page of a list, or the beginning of a watch, is waited for: as long as the API server lets a request take.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How much longer than it was asked to a watch may take to end. One that takes longer hangs on a dead connection.
+const OVERTIME: Duration = Duration::from_secs(30);
+/// How long a watch may be silent. The API server says something every minute, even if nothing happened; and to ask again
+/// costs little where it does not.
+const SILENCE: Duration = Duration::from_secs(150);
+/// A watch that lasted this long was one, even if nothing happened.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+/// The longest that a busy server may ask us to wait.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
 
 /// What is mirrored, and how.
 #[derive(Clone, Debug)]
@@ -111,6 +128,7 @@ struct Failure {
 }
 
 /// How a watch ended.
+#[derive(Debug)]
 enum Ended {
     /// It may go on from the last version.
     Resume,
@@ -120,46 +138,66 @@ enum Ended {
 
 impl<T: Mirrored> Reflector<T> {
     async fn run(mut self) {
-        let mut listed = Instant::now();
+        let mut again = Instant::now();
         loop {
+            let began = Instant::now();
             let result = match self.last.clone() {
                 None => {
-                    listed = Instant::now();
-                    self.list().await.map(|()| Ended::Resume)
+                    again = began + self.selection.relist;
+                    match self.list().await {
+                        // Whether the server is well again, the watch will tell.
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    }
                 }
                 Some(version) => {
-                    let again = listed + self.selection.relist;
-                    tokio::select! {
+                    let ended = tokio::select! {
                         biased;
-                        () = tokio::time::sleep_until(again) => Ok(Ended::Relist),
-                        ended = self.watch(&version) => ended,
+                        () = tokio::time::sleep_until(again) => None,
+                        ended = self.watch(&version) => Some(ended),
+                    };
+                    let Some(ended) = ended else {
+                        self.last = None;
+                        continue;
+                    };
+                    let progress = self.last.as_ref() != Some(&version) || began.elapsed() >= SHORTEST_WATCH;
+                    if progress {
+                        self.failures = 0;
+                    }
+                    match ended {
+                        Ok(Ended::Resume) if progress => continue,
+                        ended => ended,
                     }
                 }
             };
-            match result {
-                Ok(Ended::Resume) => {}
-                Ok(Ended::Relist) | Err(Error::Expired(_)) => self.last = None,
-                Err(error) => {
-                    self.failures += 1;
-                    tracing::warn!(resource = T::RESOURCE.plural, %error, "cannot follow; trying again");
-                    let wait = self.wait(&error);
-                    tokio::time::sleep(wait).await;
-                }
+            self.failures = self.failures.saturating_add(1);
+            let expired = matches!(result, Ok(Ended::Relist) | Err(Error::Expired(_)));
+            if expired {
+                self.last = None;
             }
+            if expired && self.failures == 1 {
+                // It happens to everybody who is away for a while.
+                continue;
+            }
+            let wait = self.wait(result.as_ref().err());
+            tracing::warn!(resource = T::RESOURCE.plural, ?result, ?wait, "cannot follow; trying again");
+            tokio::time::sleep(wait).await;
         }
     }
 
-    fn wait(&self, error: &Error) -> Duration {
-        if let Error::Busy { after: Some(after), .. } = error {
-            return *after;
-        }
+    fn wait(&self, error: Option<&Error>) -> Duration {
         let doubled = BACKOFF.0.saturating_mul(1 << self.failures.min(8).saturating_sub(1));
         let share = self.context.entropy.with(|r| r.random_range(0.5..1.0));
-        doubled.min(BACKOFF.1).mul_f64(share)
+        let wait = doubled.min(BACKOFF.1).mul_f64(share);
+        match error {
+            Some(Error::Busy { after: Some(after), .. }) => wait.max((*after).min(LONGEST_ASKED)),
+            _ => wait,
+        }
     }
 
     async fn list(&mut self) -> Result<(), Error> {
         let mut objects = Vec::new();
+        let mut unread = BTreeSet::new();
         let mut token = None::<String>;
         let version = loop {
             let mut query = format!("limit={PAGE}");
@@ -167,46 +205,53 @@ impl<T: Mirrored> Reflector<T> {
             if let Some(token) = &token {
                 query.push_str(&format!("&continue={}", escape(token)));
             }
-            let text = self.context.client.request_text(self.request(&query)?).await?;
+            let page = self.context.client.request_text(self.request(&query)?);
+            let text = tokio::time::timeout(ANSWER, page).await.map_err(|_| silent())??;
             let list: List = serde_json::from_str(&text).map_err(|e| Error::Unknown(format!("a list: {e}")))?;
-            objects.extend(list.items.unwrap_or_default().iter().filter_map(|raw| self.read(raw)));
+            for raw in list.items.unwrap_or_default() {
+                match self.read(&raw) {
+                    Some(object) => objects.push(object),
+                    None => unread.extend(Head::of(&raw).map(|head| head.key::<T>())),
+                }
+            }
             match list.metadata.token.filter(|t| !t.is_empty()) {
                 Some(next) => token = Some(next),
                 None => break list.metadata.resource_version,
             }
         };
-        self.mirror.replace(objects, version.parse().unwrap_or(0));
+        self.mirror.replace_except(objects, &unread, number(&version));
         self.last = Some(version);
-        self.failures = 0;
         Ok(())
     }
 
     async fn watch(&mut self, version: &str) -> Result<Ended, Error> {
         let seconds = self.context.entropy.with(|r| r.random_range(WATCH_SECONDS..=2 * WATCH_SECONDS));
+        let end = Instant::now() + Duration::from_secs(seconds) + OVERTIME;
         let mut query =
-            format!("watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={seconds}");
+            format!("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={seconds}", escape(version));
         self.select(&mut query);
-        let stream = self.context.client.request_stream(self.request(&query)?).await?;
+        let begun = self.context.client.request_stream(self.request(&query)?);
+        let stream = tokio::time::timeout(ANSWER, begun).await.map_err(|_| silent())??;
         let mut stream = std::pin::pin!(stream);
         let mut line = Vec::new();
         loop {
             line.clear();
-            // What is read so far must not be lost where the line is not whole, so the line is kept across reads.
             let mut limited = futures_util::AsyncReadExt::take(&mut stream, LONGEST_LINE);
-            let read = limited.read_until(b'\n', &mut line).await;
-            let count = read.map_err(|e| Error::Unknown(format!("the watch broke: {e}")))?;
-            if count == 0 {
-                return Ok(Ended::Resume);
+            let patience = end.min(Instant::now() + SILENCE);
+            let read = tokio::time::timeout_at(patience, limited.read_until(b'\n', &mut line)).await;
+            let Ok(read) = read else { return Ok(Ended::Resume) };
+            read.map_err(|e| Error::Unknown(format!("the watch broke: {e}")))?;
+            if line.len() as u64 >= LONGEST_LINE {
+                return Ok(Ended::Relist);
             }
             if line.last() != Some(&b'\n') {
-                // Cut in the middle of an event.
+                // Its end, or cut in the middle of an event, which will come again.
                 return Ok(Ended::Resume);
             }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let Ok(event) = serde_json::from_slice::<Line<'_>>(&line) else { return Ok(Ended::Relist) };
-            self.failures = 0;
             if let Some(ended) = self.take(&event)? {
                 return Ok(ended);
             }
@@ -219,17 +264,17 @@ impl<T: Mirrored> Reflector<T> {
                 serde_json::from_str(event.object.get()).map_err(|e| Error::Unknown(e.to_string()))?;
             return Err(Error::from_status(failure.code, &failure.reason, failure.message));
         }
-        let Some(version) = version_of(event.object) else { return Ok(Some(Ended::Relist)) };
+        let Some(head) = Head::of(event.object) else { return Ok(Some(Ended::Relist)) };
+        let Some(version) = head.metadata.resource_version.clone() else { return Ok(Some(Ended::Relist)) };
         match event.kind {
             "ADDED" | "MODIFIED" => {
+                // What cannot be read stays as it was last seen: it is not gone.
                 if let Some(object) = self.read(event.object) {
                     self.mirror.set(Arc::new(object));
                 }
             }
             "DELETED" => {
-                if let Some(object) = self.read(event.object) {
-                    self.mirror.gone(&key_of(&object), version.parse().unwrap_or(0));
-                }
+                self.mirror.gone(&head.key::<T>(), number(&version));
             }
             _ => {}
         }
@@ -245,7 +290,7 @@ impl<T: Mirrored> Reflector<T> {
     fn read(&self, raw: &RawValue) -> Option<T> {
         T::read(raw)
             .inspect_err(|error| {
-                let name = name_of(raw).unwrap_or_default();
+                let name = Head::of(raw).map(|head| head.metadata.name).unwrap_or_default();
                 tracing::error!(resource = T::RESOURCE.plural, name, %error, "an object cannot be read and is left out");
             })
             .ok()
@@ -259,7 +304,9 @@ impl<T: Mirrored> Reflector<T> {
 
     fn request(&self, query: &str) -> Result<Request<Vec<u8>>, Error> {
         let path = format!("{}?{query}", T::RESOURCE.collection(None));
-        Request::get(path).body(Vec::new()).map_err(|e| Error::Invalid(e.to_string()))
+        // Servers of 1.37 on compress each event of a watch by itself, which clients that ask for that must know.
+        let request = Request::get(path).header("accept-encoding", "identity");
+        request.body(Vec::new()).map_err(|e| Error::Invalid(e.to_string()))
     }
 }
 
@@ -267,6 +314,7 @@ fn number(version: &str) -> Version {
     version.parse().unwrap_or(0)
 }
 
+/// As much of an object as can be read of any.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -277,15 +325,23 @@ struct Head {
 #[serde(rename_all = "camelCase", default)]
 struct HeadMeta {
     name: String,
+    namespace: String,
     resource_version: Option<String>,
 }
 
-fn version_of(raw: &RawValue) -> Option<String> {
-    serde_json::from_str::<Head>(raw.get()).ok()?.metadata.resource_version
+impl Head {
+    fn of(raw: &RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    fn key<T: Mirrored>(&self) -> ObjectKey {
+        let namespace = if T::RESOURCE.namespaced { self.metadata.namespace.as_str() } else { "" };
+        ObjectKey { namespace: Name::from(namespace), name: Name::from(self.metadata.name.as_str()) }
+    }
 }
 
-fn name_of(raw: &RawValue) -> Option<String> {
-    Some(serde_json::from_str::<Head>(raw.get()).ok()?.metadata.name)
+fn silent() -> Error {
+    Error::Unknown(format!("no answer within {} s", ANSWER.as_secs()))
 }
 
 /// Makes a text fit to stand in a query: everything that is not plainly harmless is written as its bytes.
@@ -300,3 +356,6 @@ pub fn escape(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,10 +54,19 @@ impl Default for Inner {
 /// The share of the grace that is kept for the tasks that serve the others.
 const KEPT_FOR_CLOSING: u32 = 5;
 
+/// How long the end by force may take.
+const FORCED: Duration = Duration::from_millis(500);
+
 impl Tasks {
     /// No tasks yet. Must be called inside a runtime only once the first is begun.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The tasks of a part of the process, which can be ended by themselves: none yet. What stops the process where it stands
+    /// stops them, too.
+    pub fn part(&self) -> Self {
+        Self { inner: Arc::new(Inner { gate: self.inner.gate.clone(), ..Inner::default() }) }
     }
 
     /// Begins a task. It is meant to run until [`Tasks::stopping`]; one that panics fails the process.
@@ -126,14 +135,11 @@ impl Tasks {
         let end = Instant::now() + grace;
         self.stop();
         let sets = self.inner.sets.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Sets { mut workers, mut servants }) = sets else { return };
+        let Some(Sets { workers, servants }) = sets else { return };
         let workers_end = if servants.is_empty() { end } else { end - grace / KEPT_FOR_CLOSING };
-        join(&mut workers, workers_end).await;
-        // By force, if need be: what they hold is let go before the servants are told that nothing more will come.
-        workers.shutdown().await;
+        join(workers, workers_end).await;
         self.inner.close.cancel();
-        join(&mut servants, end).await;
-        servants.shutdown().await;
+        join(servants, end).await;
     }
 
     /// Ends every task where it stands, as the death of the process would.
@@ -142,10 +148,24 @@ impl Tasks {
     }
 }
 
-async fn join(set: &mut JoinSet<()>, end: Instant) {
+/// Waits for the tasks, and ends them by force when they take too long.
+async fn join(mut set: JoinSet<()>, end: Instant) {
     let all = async { while set.join_next().await.is_some() {} };
-    if tokio::time::timeout_at(end, all).await.is_err() {
-        tracing::warn!("some tasks did not end in time and were ended");
+    if tokio::time::timeout_at(end, all).await.is_ok() {
+        return;
+    }
+    tracing::warn!("some tasks did not end in time and were ended");
+    // So that what they hold is let go before anybody goes on. One that never waits cannot be ended, nor waited for.
+    let _ = tokio::time::timeout(FORCED, set.shutdown()).await;
+}
+
+/// Ends a part's tasks where they stand when it is dropped: tasks hold what they were begun from, so that without this they
+/// would outlive the one who began them.
+pub(crate) struct AbortOnDrop(pub(crate) Tasks);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -87,6 +87,23 @@ impl Server {
         upstream::kube_scheduler(self.folder(), self.kubeconfig(), Content::Protobuf).map(Some)
     }
 
+    /// Starts a binder alone, as it comes, for benchmarks.
+    pub fn binder(&self, keeper: Keeper) -> Result<Vec<Process>> {
+        const BINDER: &str = "persistentvolume-binder-controller";
+        let process = match keeper {
+            Keeper::Upstream => {
+                upstream::controller_manager(self.folder(), self.kubeconfig(), BINDER, Content::Protobuf, &[])?
+            }
+            Keeper::Ours => {
+                let mut command = Command::new(program()?);
+                command.args(["controller", "--leader-elect=false", "--health-listen", "off", "--controllers", BINDER]);
+                command.arg("--kubeconfig").arg(self.kubeconfig());
+                Process::start(self.folder(), "plimsoll-controller", &mut command)?
+            }
+        };
+        Ok(vec![process])
+    }
+
     /// Starts the controllers with these flags.
     pub fn controllers(&self, keeper: Keeper, flags: &[String]) -> Result<Vec<Process>> {
         let manager = |controllers: &str, flags: &[String]| {

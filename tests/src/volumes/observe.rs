@@ -44,7 +44,9 @@ impl Look {
     /// The part of the scenario with this id.
     pub fn of(&self, id: &str) -> Seen {
         let mut seen = Seen::default();
-        let text = |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |object: &Value, pointer: &str| {
+            object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
         for (kind, object) in &self.lists.objects {
             let name = text(object, "/metadata/name");
             let namespace = text(object, "/metadata/namespace");

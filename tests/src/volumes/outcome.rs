@@ -18,7 +18,7 @@ pub struct Outcome {
 }
 
 /// The component name under which kube-scheduler's events come.
-const SCHEDULER: &str = "(default-scheduler)";
+pub const SCHEDULER: &str = "(default-scheduler)";
 
 static UID: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").ok());
@@ -38,11 +38,12 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
         let named = UID.as_ref().map_or_else(
             || text.to_owned(),
             |uid| {
-                let name = |found: &Captures<'_>| uids.get(&found[0]).cloned().unwrap_or_else(|| "<another uid>".into());
+                let name =
+                    |found: &Captures<'_>| uids.get(&found[0]).cloned().unwrap_or_else(|| "<another uid>".into());
                 uid.replace_all(text, name).into_owned()
             },
         );
-        named.replace(id, "$ID")
+        in_order(&named.replace(id, "$ID"))
     };
     let objects: Map<String, Value> = seen
         .objects
@@ -53,6 +54,15 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
     events.sort();
     events.dedup();
     json!({"objects": objects, "events": events})
+}
+
+/// The names of waiting pods in order: upstream lists them as its index happens to have them, now so, now so.
+fn in_order(event: &str) -> String {
+    let (begin, end) = ("waiting for pods ", " to be scheduled");
+    let Some((before, rest)) = event.split_once(begin) else { return event.to_owned() };
+    let mut names: Vec<&str> = rest.trim_end_matches(end).split(',').collect();
+    names.sort_unstable();
+    format!("{before}{begin}{}{end}", names.join(","))
 }
 
 /// What of an object its controllers are responsible for.
@@ -95,13 +105,13 @@ fn texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// Where a state is not the wanted one, a line for each difference. Where kube-scheduler did not run, its events are not missed.
-pub fn differences(wanted: &Value, found: &Value, with_scheduler: bool) -> Vec<String> {
+/// Where a state is not the wanted one, a line for each difference; some events are not compared.
+pub fn differences(wanted: &Value, found: &Value, ignored: impl Fn(&str) -> bool) -> Vec<String> {
     let mut lines = Vec::new();
     walk("", &wanted["objects"], &found["objects"], &mut lines);
     let events = |state: &Value| -> Vec<String> {
         let all = state["events"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        all.filter(|event| with_scheduler || !event.contains(SCHEDULER)).map(str::to_owned).collect()
+        all.filter(|event| !ignored(event)).map(str::to_owned).collect()
     };
     let (wanted, found) = (events(wanted), events(found));
     lines.extend(wanted.iter().filter(|event| !found.contains(event)).map(|event| format!("event missing: {event}")));

@@ -1,7 +1,7 @@
 //! Plays one scenario on a running server: its steps, and the wait for an end at which nothing changes any more.
 //!
 //! ```text
-//!  namespace ─► before ─► (controllers start) ─► steps ─► expected state seen ─► same state for QUIET ─► outcome
+//!  namespace ─► before ─► (controllers start) ─► steps ─► expected state seen ─► same state for a while ─► outcome
 //!                                                  │                │
 //!                                                  └──── PATIENCE ──┴─────────► outcome with what is not as expected
 //! ```
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use super::cluster::Keeper;
 use super::observe::{Look, Seen};
 use super::outcome::{Outcome, state};
 use super::scenario::{Scenario, Step, fill, fill_value};
@@ -26,8 +27,14 @@ use crate::identities::{ADMIN, token};
 
 /// How long a condition may take: sixty scenarios share two cores, and kube-controller-manager's own backoffs are seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long nothing may change at the end: two rounds of kube-controller-manager's resync (see [`super::cluster`]).
-const QUIET: Duration = Duration::from_secs(5);
+/// How long nothing may change at the end. For kube-controller-manager two rounds of its resync (see [`super::cluster`]), since some of
+/// what it does it does only then; ours waits for no resync.
+const fn quiet(keeper: Keeper) -> Duration {
+    match keeper {
+        Keeper::Upstream => Duration::from_secs(5),
+        Keeper::Ours => Duration::from_secs(3),
+    }
+}
 
 /// A scenario on its server.
 #[derive(Debug)]
@@ -40,18 +47,32 @@ pub struct Player {
     /// What was written last: only a look that began later shows it.
     wrote: Instant,
     scheduler: bool,
+    quiet: Duration,
 }
 
 impl Player {
     /// Under an id that no other scenario of this server has.
     pub fn new(
-        scenario: Scenario,
+        mut scenario: Scenario,
+        keeper: Keeper,
         client: Client,
         looks: watch::Receiver<Look>,
         id: String,
         scheduler: bool,
     ) -> Self {
-        Self { scenario, client, looks, id, kept: BTreeMap::new(), wrote: Instant::now(), scheduler }
+        if let (Keeper::Ours, Some(differs)) = (keeper, &scenario.differs) {
+            scenario.expect = differs.expect.clone();
+        }
+        Self {
+            scenario,
+            client,
+            looks,
+            id,
+            kept: BTreeMap::new(),
+            wrote: Instant::now(),
+            scheduler,
+            quiet: quiet(keeper),
+        }
     }
 
     /// The scenario's name.
@@ -98,7 +119,7 @@ impl Player {
 
     async fn step(&mut self, step: &Step) -> Result<()> {
         if step.settle {
-            self.quiet().await?;
+            self.rest().await?;
             return Ok(());
         }
         if let Some(conditions) = &step.until {
@@ -174,7 +195,7 @@ impl Player {
     }
 
     /// Waits until the state stays the same.
-    async fn quiet(&mut self) -> Result<Seen> {
+    async fn rest(&mut self) -> Result<Seen> {
         let (id, kept) = (self.id.clone(), self.kept.clone());
         let mut last = (Value::Null, Instant::now());
         let watched = timeout(PATIENCE, async {
@@ -185,7 +206,7 @@ impl Player {
                     let now = state(&seen, &id, &kept);
                     if now != last.0 {
                         last = (now, look.began);
-                    } else if look.began - last.1 >= QUIET {
+                    } else if look.began - last.1 >= self.quiet {
                         return Ok(seen);
                     }
                 }
@@ -199,7 +220,7 @@ impl Player {
     async fn end(&mut self) -> Result<Seen> {
         let expected = self.scenario.expect.filled(&self.id, &self.kept);
         self.until(|seen| expected.unmet(seen)).await?;
-        let seen = self.quiet().await?;
+        let seen = self.rest().await?;
         // What came while it came to rest may be what must not come.
         let unmet = expected.unmet(&seen)?;
         if !unmet.is_empty() {

@@ -15,6 +15,8 @@
 //!   node: n-$ID
 //! - settle: true                # wait until nothing changes any more
 //! expect: {objects: {pv/a-$ID: {/status/phase: Released}, pvc/data: gone}, never: [pv/a-$ID Warning]}
+//! mayCome: [pvc/data Normal WaitForPodScheduled]                       # not compared
+//! differs: {why: a reason, expect: {objects: {}}}                      # only where ours is meant to end elsewhere
 //! ```
 
 use std::collections::BTreeMap;
@@ -51,6 +53,21 @@ pub struct Scenario {
     #[serde(default)]
     pub steps: Vec<Step>,
     /// What must be true in the end.
+    pub expect: Conditions,
+    /// Events that come or do not come as things race, also under upstream alone; they are not compared.
+    #[serde(default)]
+    pub may_come: Vec<String>,
+    /// Where ours ends elsewhere, and is meant to.
+    pub differs: Option<Differs>,
+}
+
+/// A difference that is meant.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Differs {
+    /// Why it is.
+    pub why: String,
+    /// What must be true of ours instead.
     pub expect: Conditions,
 }
 
@@ -118,6 +135,11 @@ impl Scenario {
     /// All of `tests/volumes`, by name; with `ONLY` in the environment, those whose name holds it.
     pub fn all() -> Result<Vec<Self>> {
         let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
+        Ok(Self::read_all()?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+    }
+
+    /// All of `tests/volumes`, by name.
+    pub fn read_all() -> Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(folder())? {
             let path = entry?.path();
@@ -125,9 +147,10 @@ impl Scenario {
                 paths.push(path);
             }
         }
-        paths.sort();
         let scenarios: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
-        Ok(scenarios?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+        let mut scenarios = scenarios?;
+        scenarios.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(scenarios)
     }
 }
 

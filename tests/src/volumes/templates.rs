@@ -87,8 +87,10 @@ pub fn object(short: &Value, id: &str) -> Result<(Kind, Value)> {
 fn template(kind: Kind, name: &str, id: &str) -> Value {
     let class = format!("c-{id}");
     match kind.short {
-        "pv" => json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
-            "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": "csi.example.com", "volumeHandle": name}}}),
+        "pv" => {
+            json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+            "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": "csi.example.com", "volumeHandle": name}}})
+        }
         "pvc" => json!({"spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": class,
             "resources": {"requests": {"storage": "1Gi"}}}}),
         // No scheduler knows it unless the scenario says which.
@@ -98,7 +100,7 @@ fn template(kind: Kind, name: &str, id: &str) -> Value {
             "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
                 "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
         "class" => json!({"provisioner": "csi.example.com"}),
-        "attributes" => json!({"driverName": "csi.example.com"}),
+        "attributes" => json!({"driverName": "csi.example.com", "parameters": {"tier": "gold"}}),
         _ => json!({}),
     }
 }

@@ -5,7 +5,7 @@ use plimsoll_engine::model::{self, ClaimPhase, ClaimTemplate};
 
 use crate::error::ConvertError;
 use crate::interner::Interner;
-use crate::kinds::volume::{PhaseStatus, access_modes, volume_mode};
+use crate::kinds::volume::{access_modes, volume_mode};
 use crate::kinds::{ObjectMeta, RawLabelSelector};
 use crate::lenient::{ResourceList, slim};
 use crate::names;
@@ -18,7 +18,26 @@ slim! {
         /// `spec`.
         pub spec: ClaimSpec,
         /// `status`.
-        pub status: PhaseStatus,
+        pub status: ClaimStatus,
+    }
+
+    /// `status` of a claim.
+    pub struct ClaimStatus {
+        /// The phase.
+        pub phase: String,
+        /// How it can be used, as its volume says.
+        pub access_modes: Vec<String>,
+        /// The conditions.
+        pub conditions: Vec<ClaimCondition>,
+    }
+
+    /// A condition of a claim.
+    pub struct ClaimCondition {
+        /// The type.
+        #[serde(rename = "type")]
+        pub kind: String,
+        /// Whether it holds.
+        pub status: String,
     }
 
     /// `spec` of a claim.

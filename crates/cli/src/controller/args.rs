@@ -87,8 +87,17 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     pub concurrent_ephemeralvolume_syncs: usize,
     /// How long begun work has at the end
-    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "6s", value_parser = duration::parse)]
     pub controller_shutdown_timeout: Duration,
+    /// Meet the claims of pods that bypass the scheduler, on the node they name
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub rescue: bool,
+    /// Only log which volumes' zone labels would be said as affinity
+    #[arg(long, value_name = "BOOL", default_value_t = false, num_args = 0..=1, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub dry_run_zone_upgrade: bool,
+    /// How many volumes a second get affinity for their zone labels
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    pub zone_upgrade_rate: u32,
     /// Turn differences on or off, such as MatchingSearch=false
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
     pub feature_gates: Vec<String>,
@@ -152,4 +161,37 @@ pub fn sort_out(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), Str
         }
     }
     Ok((rest, notes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OsString, sort_out};
+
+    fn line(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn flags_that_change_nothing_are_taken_out_and_named() {
+        let given = ["plimsoll", "controller", "--node-monitor-period", "5s", "--profiling=false", "--v=2"];
+        let (rest, notes) = sort_out(line(&given)).unwrap();
+        assert_eq!(rest, line(&["plimsoll", "controller", "--v=2"]));
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].starts_with("--node-monitor-period changes nothing: "), "{notes:?}");
+    }
+
+    #[test]
+    fn flags_that_cannot_be_honoured_are_refused_unless_off() {
+        let refused = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner"]));
+        assert!(refused.unwrap_err().starts_with("--enable-hostpath-provisioner cannot be honoured: "));
+        let off = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner=false"])).unwrap();
+        assert_eq!(off, (line(&["plimsoll", "controller"]), Vec::new()));
+    }
+
+    #[test]
+    fn values_are_not_mistaken_for_flags() {
+        let given = ["plimsoll", "controller", "--cloud-config", "--odd", "--kubeconfig", "k"];
+        let (rest, _) = sort_out(line(&given)).unwrap();
+        assert_eq!(rest, line(&["plimsoll", "controller", "--kubeconfig", "k"]));
+    }
 }

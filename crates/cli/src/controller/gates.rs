@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 
 /// Upstream's gates that concern volumes, with what they are here.
-const UPSTREAM: [(&str, bool); 12] = [
+const UPSTREAM: [(&str, bool); 11] = [
     ("AnyVolumeDataSource", true),
     ("CSIMigration", true),
     ("CSIStorageCapacity", true),
@@ -14,16 +14,27 @@ const UPSTREAM: [(&str, bool); 12] = [
     ("GenericEphemeralVolume", true),
     ("HonorPVReclaimPolicy", true),
     ("MutablePVNodeAffinity", false),
-    ("PersistentVolumeClaimUnusedSinceTime", false),
     ("ReadWriteOncePod", true),
     ("RecoverVolumeExpansionFailure", true),
     ("RetroactiveDefaultStorageClass", true),
     ("VolumeAttributesClass", true),
 ];
 
+/// Upstream's gate for the condition `Unused` of claims, on since 1.37. It can be had both ways.
+const UNUSED: &str = "PersistentVolumeClaimUnusedSinceTime";
+
+/// The gates of the process.
+pub struct Read {
+    /// Our own.
+    pub gates: Gates,
+    /// Whether claims get the condition `Unused`.
+    pub unused: bool,
+}
+
 /// Reads the gates as asked for: `NAME=true`, or `kube:NAME=true` as upstream's components also write it.
-pub fn read(asked: &[String], printer: &mut Printer) -> Result<Gates, Failure> {
+pub fn read(asked: &[String], printer: &mut Printer) -> Result<Read, Failure> {
     let mut gates = Gates::all();
+    let mut unused = true;
     for text in asked.iter().filter(|text| !text.is_empty()) {
         let wrong = || Failure::new(format!("--feature-gates: {text} is not NAME=true or NAME=false"));
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -31,6 +42,8 @@ pub fn read(asked: &[String], printer: &mut Printer) -> Result<Gates, Failure> {
         let on: bool = value.trim().to_lowercase().parse().map_err(|_| wrong())?;
         if let Some(gate) = Gate::from_name(name) {
             gates = gates.with(gate, on);
+        } else if name == UNUSED {
+            unused = on;
         } else if let Some((_, ours)) = UPSTREAM.iter().find(|(known, _)| *known == name) {
             if on != *ours {
                 let state = if *ours { "always on" } else { "not built" };
@@ -44,5 +57,5 @@ pub fn read(asked: &[String], printer: &mut Printer) -> Result<Gates, Failure> {
             printer.note(&format!("--feature-gates: {name} concerns nothing here"));
         }
     }
-    Ok(gates)
+    Ok(Read { gates, unused })
 }

@@ -5,9 +5,13 @@ mod duration;
 mod gates;
 mod upstream_flags;
 
+use std::time::Duration;
+
 use kube::Client;
-use plimsoll_controllers::{Controller, Options, binder};
-use plimsoll_runtime::Context;
+use plimsoll_controllers::{Controller, Options, binder, ephemeral, zone_upgrade};
+use plimsoll_runtime::{
+    Context, Ended, Health, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle,
+};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -15,7 +19,10 @@ use crate::load::live;
 use crate::printer::Printer;
 use crate::signals::Signals;
 
-use args::ControllerArgs;
+use args::{ControllerArgs, HealthListen};
+
+/// What the last tasks of a leader get, after its work has ended.
+const REST: Duration = Duration::from_secs(1);
 
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failure> {
@@ -31,21 +38,83 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
     for note in &args.notes {
         printer.note(note);
     }
-    let options = options(args, printer)?;
+    let mut options = options(args, printer)?;
+    let gates = gates::read(&args.feature_gates, printer)?;
+    options.protection.unused = gates.unused;
     let signals = Signals::new()?;
     let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| live::unreachable(&server, &error))?;
     let mut context = Context::system(client);
-    context.gates = gates::read(&args.feature_gates, printer)?;
-    plimsoll_controllers::start(&context, &options);
-    printer.note(&format!("controlling {server}"));
-    tokio::select! {
-        () = signals.first() => {}
-        () = context.tasks.failed() => return Err(Failure::new("a part of the process failed; see the log above".to_owned())),
+    context.metrics.describe_process(&context.clock);
+    context.gates = gates.gates;
+    context.client = requests::counted(&context.client, &context.metrics);
+    // A renewal that waited behind work for a throttle would cost the lease.
+    let for_the_lease = context.client.clone();
+    if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
+        context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
     }
-    context.tasks.shut_down(args.controller_shutdown_timeout).await;
-    Ok(Found::Placeable)
+    if let HealthListen(Some(address)) = args.health_listen {
+        let bound = health::serve(&context, &Health::new(), address).await;
+        let bound = bound.map_err(|error| {
+            Failure::new(format!("health cannot be served on {address}: {error}"))
+                .help("take another address with --health-listen ADDRESS:PORT, or none with --health-listen off")
+        })?;
+        printer.note(&format!("health and metrics on http://{bound}"));
+    }
+    printer.note(&format!("controlling {server}"));
+    let ended = work(args, &context, &options, for_the_lease, signals).await?;
+    // The leader's own tasks have had their time by now; what is left are servants such as the health server.
+    let grace = if args.leader_elect { REST } else { args.controller_shutdown_timeout };
+    context.tasks.shut_down(grace).await;
+    match ended {
+        Ended::Released => Ok(Found::Placeable),
+        Ended::Lost => Err(Failure::new(format!(
+            "the lease {}/{} was lost; another replica has it, or the API server did not answer in time",
+            args.leader_elect_resource_namespace, args.leader_elect_resource_name
+        ))),
+        Ended::Failed => Err(Failure::new("a part of the process failed; see the log above".to_owned())),
+    }
+}
+
+/// Controls until a signal comes, or until it must not any more.
+async fn work(
+    args: &ControllerArgs,
+    context: &Context,
+    options: &Options,
+    for_the_lease: Client,
+    signals: Signals,
+) -> Result<Ended, Failure> {
+    if !args.leader_elect {
+        plimsoll_controllers::start(context, options);
+        return Ok(tokio::select! {
+            () = signals.first() => Ended::Released,
+            () = context.tasks.failed() => Ended::Failed,
+        });
+    }
+    let (namespace, name) = (&args.leader_elect_resource_namespace, &args.leader_elect_resource_name);
+    let lease = LeaseConfig {
+        lease_duration: args.leader_elect_lease_duration,
+        renew_deadline: args.leader_elect_renew_deadline,
+        retry_period: args.leader_elect_retry_period,
+        // The lease is given back after that, and all of it within ten seconds of the signal.
+        grace: args.controller_shutdown_timeout,
+        client: Some(for_the_lease),
+        recorder: Some(Recorder::new(context, name)),
+        ..LeaseConfig::new(namespace, name, &lease::identity(&context.entropy))
+    };
+    lease.check().map_err(|error| Failure::new(format!("--leader-elect: {error}")))?;
+    let lead = run_as_leader(context, lease, async |leader| {
+        plimsoll_controllers::start(&leader, options);
+    });
+    let mut lead = std::pin::pin!(lead);
+    Ok(tokio::select! {
+        ended = &mut lead => ended,
+        () = signals.first() => {
+            context.tasks.stop();
+            lead.await
+        }
+    })
 }
 
 /// What the arguments mean for the controllers.
@@ -55,6 +124,12 @@ fn options(args: &ControllerArgs, printer: &mut Printer) -> Result<Options, Fail
             provisioning: args.enable_dynamic_provisioning,
             sync_period: args.pvclaimbinder_sync_period,
             ..binder::Options::default()
+        },
+        ephemeral: ephemeral::Options { workers: args.concurrent_ephemeralvolume_syncs.max(1) },
+        zone_upgrade: zone_upgrade::Options {
+            dry_run: args.dry_run_zone_upgrade,
+            per_second: args.zone_upgrade_rate.max(1),
+            ..zone_upgrade::Options::default()
         },
         relist: args.min_resync_period,
         ..Options::default()
@@ -75,6 +150,9 @@ fn options(args: &ControllerArgs, printer: &mut Printer) -> Result<Options, Fail
             }
             None => printer.note(&format!("--controllers: {name} stays with kube-controller-manager")),
         }
+    }
+    if !args.rescue {
+        options.run.remove(&Controller::Rescue);
     }
     Ok(options)
 }

@@ -212,3 +212,39 @@ pub const FLAGS: [Flag; 148] = [
     flag("version", false, Taken),
     flag("vmodule", true, LOGS),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{FLAGS, Treatment, find};
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controller.md");
+    const MARK: &str = "<!-- flags: made by `UPDATE=1 cargo test -p plimsoll-cli flags_page` -->\n";
+
+    #[test]
+    fn flags_page_shows_every_flag() {
+        let mut table = String::from("\n| flag | | |\n| --- | --- | --- |\n");
+        for flag in FLAGS {
+            let (word, why) = match flag.treatment {
+                Treatment::Taken => ("taken", ""),
+                Treatment::Noted(why) => ("noted", why),
+                Treatment::Refused(why) => ("refused", why),
+            };
+            table.push_str(&format!("| `--{}` | {word} | {why} |\n", flag.name));
+        }
+        let page = std::fs::read_to_string(PAGE).unwrap();
+        let (head, shown) = page.split_once(MARK).expect("the page has its mark");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(PAGE, format!("{head}{MARK}{table}")).unwrap();
+        } else {
+            assert_eq!(shown, table, "UPDATE=1 makes the table anew");
+        }
+    }
+
+    #[test]
+    fn flags_are_found_by_name() {
+        assert!(FLAGS.is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(find("leader-elect").map(|f| f.treatment), Some(Treatment::Taken));
+        assert!(matches!(find("enable-hostpath-provisioner").map(|f| f.treatment), Some(Treatment::Refused(_))));
+        assert!(find("made-up").is_none());
+    }
+}

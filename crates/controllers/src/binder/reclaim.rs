@@ -38,6 +38,7 @@ impl Binder {
         let plugin = match (deleter(seen, plugin.is_some(), false), plugin) {
             (Deleter::Here, Some(plugin)) => plugin,
             (Deleter::Nobody(why), _) => {
+                let why = explain(&volume.value(), why);
                 self.fail_volume(volume, &warning("VolumeFailedDelete", why)).await?;
                 return Ok(Next::Done);
             }
@@ -95,6 +96,15 @@ impl Binder {
         self.fail_volume(volume, &warning("VolumeFailedRecycle", "No recycler plugin found for the volume!")).await?;
         Ok(Next::Done)
     }
+}
+
+/// Upstream's words for volumes whose plugins it has, though none of them deletes anything of other machines.
+fn explain(volume: &serde_json::Value, why: String) -> String {
+    let spec = &volume["spec"];
+    if spec["nfs"].is_object() {
+        return why.replace("no volume plugin matched", "no deletable volume plugin matched");
+    }
+    why
 }
 
 fn warning(reason: &'static str, message: impl Into<String>) -> Say {

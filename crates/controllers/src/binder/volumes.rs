@@ -82,7 +82,9 @@ impl Binder {
     }
 
     async fn volume_phase(&self, volume: &Arc<Volume>, wanted: &str) -> Result<Next, Error> {
-        self.volume_writer.change(volume, Part::Status, |v| phase(v, wanted, "")).await?;
+        if volume.slim.status.phase != wanted {
+            self.volume_writer.change(volume, Part::Status, |v| phase(v, wanted, "")).await?;
+        }
         Ok(Next::Done)
     }
 

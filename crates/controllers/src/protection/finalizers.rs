@@ -1,7 +1,6 @@
-//! Finalizers, added and removed.
+//! What protection has to do with an object, by its finalizers.
 
 use plimsoll_api::kinds::ObjectMeta;
-use serde_json::{Value, json};
 
 /// What protection has to do with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +24,10 @@ pub(super) fn duty(meta: &ObjectMeta, finalizer: &str) -> Duty {
     }
 }
 
-/// Puts a finalizer on.
-pub(super) fn add(object: &mut Value, finalizer: &str) {
-    let list = &mut object["metadata"]["finalizers"];
-    match list.as_array_mut() {
-        Some(list) if list.iter().any(|f| f == finalizer) => {}
-        Some(list) => list.push(json!(finalizer)),
-        None => *list = json!([finalizer]),
-    }
-}
-
-/// Takes a finalizer off.
-pub(super) fn remove(object: &mut Value, finalizer: &str) {
-    if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
-        list.retain(|f| f != finalizer);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn meta(value: Value) -> ObjectMeta {
@@ -56,18 +40,5 @@ mod tests {
         assert_eq!(duty(&meta(json!({"finalizers": ["f"]})), "f"), Duty::None);
         assert_eq!(duty(&meta(json!({"finalizers": ["g"], "deletionTimestamp": "now"})), "f"), Duty::None);
         assert_eq!(duty(&meta(json!({"finalizers": ["g", "f"], "deletionTimestamp": "now"})), "f"), Duty::Release);
-    }
-
-    #[test]
-    fn others_finalizers_stay() {
-        let mut object = json!({"metadata": {"finalizers": ["g"]}});
-        add(&mut object, "f");
-        add(&mut object, "f");
-        assert_eq!(object["metadata"]["finalizers"], json!(["g", "f"]));
-        remove(&mut object, "f");
-        assert_eq!(object["metadata"]["finalizers"], json!(["g"]));
-        let mut bare = json!({"metadata": {}});
-        add(&mut bare, "f");
-        assert_eq!(bare["metadata"]["finalizers"], json!(["f"]));
     }
 }

@@ -11,7 +11,9 @@
 
 mod claims;
 mod finalizers;
+mod live;
 pub(crate) mod pods;
+mod unused;
 mod volumes;
 
 use plimsoll_runtime::Context;
@@ -23,14 +25,16 @@ pub use pods::{Pods, Usage};
 /// How protection works.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Writes of one kind at a time.
+    /// Objects of one kind at a time.
     pub width: usize,
+    /// Whether claims say in the condition `Unused` whether a pod names them (`PersistentVolumeClaimUnusedSinceTime`).
+    pub unused: bool,
 }
 
 impl Default for Options {
     /// Enough that a namespace's deletion is bounded by the API server and not by round trips.
     fn default() -> Self {
-        Self { width: 16 }
+        Self { width: 32, unused: true }
     }
 }
 
@@ -43,6 +47,9 @@ pub fn start(context: &Context, world: &World, options: Options) {
 /// Begins to protect claims alone.
 pub fn start_claims(context: &Context, world: &World, options: Options) {
     claims::start(context, world, options);
+    if options.unused {
+        unused::start(context, world, options);
+    }
 }
 
 /// Begins to protect volumes alone.

@@ -22,6 +22,8 @@ pub struct Usage {
     ///
     /// Only then may its own ephemeral claims go before it: a finalizer on the pod may wait for exactly that.
     pub shut_down: bool,
+    /// Whether it has run to its end.
+    pub over: bool,
     /// The claims it names.
     pub claims: Vec<Name>,
     /// The claims that are made for it.
@@ -40,6 +42,7 @@ impl Usage {
             uid: meta.uid.as_str().into(),
             scheduled: !pod.spec.node_name.is_empty(),
             shut_down: meta.deletion_timestamp.0 && meta.deletion_grace_period_seconds == Some(0),
+            over: matches!(pod.status.phase.as_str(), "Succeeded" | "Failed"),
             claims: named.map(|c| c.claim_name.as_str().into()).collect(),
             ephemeral: made.map(|v| claim_name(&meta.name, &v.name)).collect(),
         }
@@ -53,6 +56,13 @@ impl Usage {
         self.scheduled
             && (self.claims.iter().any(is_it)
                 || (!self.shut_down && self.ephemeral.iter().any(is_it) && owns(&self.uid, &claim.metadata)))
+    }
+
+    /// Whether the pod refers to the claim and has not ended, with or without a node: what the condition `Unused` is about.
+    pub fn refers_to(&self, claim: &PersistentVolumeClaim) -> bool {
+        let is_it = |other: &Name| **other == *claim.metadata.name;
+        !self.over
+            && (self.claims.iter().any(is_it) || (self.ephemeral.iter().any(is_it) && owns(&self.uid, &claim.metadata)))
     }
 
     fn all(&self) -> impl Iterator<Item = &Name> {
@@ -77,6 +87,14 @@ pub(super) struct LivePod {
     metadata: LiveMeta,
     #[serde(default)]
     spec: LiveSpec,
+    #[serde(default)]
+    status: LiveStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LiveStatus {
+    phase: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -111,13 +129,14 @@ struct LiveClaim {
 
 impl From<LivePod> for Usage {
     fn from(pod: LivePod) -> Self {
-        let LivePod { metadata: meta, spec } = pod;
+        let LivePod { metadata: meta, spec, status } = pod;
         let volumes = spec.volumes.unwrap_or_default();
         let mut usage = Self {
             pod: meta.name.as_str().into(),
             uid: meta.uid.into(),
             scheduled: spec.node_name.is_some_and(|n| !n.is_empty()),
             shut_down: meta.deletion_timestamp.is_some() && meta.deletion_grace_period_seconds == Some(0),
+            over: matches!(status.phase.as_str(), "Succeeded" | "Failed"),
             claims: Vec::new(),
             ephemeral: Vec::new(),
         };

@@ -8,6 +8,7 @@ use plimsoll_runtime::{Backoff, Change, Context, Error, Next, Queue};
 
 use super::Options;
 use super::finalizers::{self, Duty};
+use crate::edit;
 use crate::world::{Volume, World};
 use crate::write::{Part, Writer};
 
@@ -15,7 +16,7 @@ use crate::write::{Part, Writer};
 const BOUND: &str = "Bound";
 
 pub(super) fn start(context: &Context, world: &World, options: Options) {
-    let queue = Queue::<Name>::new(Backoff::default());
+    let queue = Queue::<Name>::named(Backoff::default(), "pvprotection", &context.metrics);
     let wanted = queue.clone();
     world.volumes.listen(move |change| {
         if let Change::Set { new, .. } = change
@@ -51,12 +52,12 @@ async fn protect(
     name: Name,
 ) -> Result<Next, Error> {
     let Some(volume): Option<Arc<Volume>> = world.volumes.named(&name) else { return Ok(Next::Done) };
-    let edit = match task(&volume) {
+    let wanted = match task(&volume) {
         Duty::None => return Ok(Next::Done),
-        Duty::Add => finalizers::add,
-        Duty::Release => finalizers::remove,
+        Duty::Add => true,
+        Duty::Release => false,
     };
-    match writer.change(&volume, Part::Object, |v| edit(v, VOLUME_PROTECTION)).await {
+    match writer.change(&volume, Part::Object, |v| edit::finalizer(v, VOLUME_PROTECTION, wanted)).await {
         Ok(_) => {}
         // Gone already: nothing is left to protect.
         Err(error) if error.is_not_found() => {}

@@ -11,7 +11,13 @@
 //!       └─────────────────────┴──────────────── delete ◄──────────────────┘
 //! ```
 
+mod directories;
+mod disks;
+mod flavour;
 mod registry;
+#[cfg(test)]
+mod tests;
+mod zonal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +29,11 @@ use serde_json::{Map, Value};
 
 use crate::world::Claim;
 
-pub use registry::{Provisioners, Server};
+pub use directories::{Directories, LOCAL_DIRECTORY};
+pub use disks::{Disk, Disks};
+pub use flavour::{Copies, FLAVOURS, Flavour, REGIONAL, ZONAL};
+pub use registry::Provisioners;
+pub use zonal::{DiskProvisioner, simulated};
 
 /// What a volume is to be made for.
 #[derive(Clone, Debug)]

@@ -22,8 +22,6 @@
 
 mod claim;
 mod plugins;
-#[cfg(test)]
-mod tests;
 mod volume;
 
 pub use claim::{ClaimStep, Waiting};

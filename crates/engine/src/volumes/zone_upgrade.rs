@@ -78,8 +78,9 @@ struct Group {
 }
 
 impl Kind {
-    fn is_migrated(&self, plugin: &str) -> bool {
-        self.migrated.contains(&plugin)
+    /// Whether these nodes reach the volume, by its affinity as they judge it.
+    fn reaches(&self, group: &Group, volume: &Volume) -> bool {
+        Reach::of(volume, |plugin| self.migrated.contains(&plugin)).matches(&group.labels)
     }
 }
 
@@ -145,8 +146,51 @@ pub fn upgrade_zone_labels(volume: &Volume, terrain: &Terrain) -> ZoneDecision {
     if terrain.is_empty() {
         return ZoneDecision::NoNodes;
     }
-    let mut wanted = Vec::with_capacity(constraints.len());
-    for constraint in &constraints {
+    let wanted = match sayable(&constraints) {
+        Ok(wanted) => wanted,
+        Err(key) => return ZoneDecision::Unsayable(key),
+    };
+    let answers: Vec<Answer<'_>> = terrain
+        .groups
+        .iter()
+        .map(|(kind, group)| {
+            let by_labels = first_unmet(&constraints, &group.labels).is_none();
+            Answer { kind, group, today: by_labels && kind.reaches(group, volume) }
+        })
+        .collect();
+    let mut fewest: Option<Vec<ChangedNode>> = None;
+    for requirements in choices(&wanted) {
+        let upgraded = Volume { affinity: Some(Arc::new(selector(&requirements))), ..volume.clone() };
+        let changed = || answers.iter().filter(|a| a.kind.reaches(a.group, &upgraded) != a.today);
+        let count: usize = changed().map(|a| a.group.nodes.len()).sum();
+        if count == 0 {
+            return ZoneDecision::Upgrade(requirements);
+        }
+        if fewest.as_ref().is_none_or(|least| count < least.len()) {
+            fewest = Some(changed().flat_map(Answer::nodes).collect());
+        }
+    }
+    let mut nodes = fewest.unwrap_or_default();
+    nodes.sort_unstable();
+    ZoneDecision::Leave(nodes)
+}
+
+/// What a kind of nodes answers today.
+struct Answer<'t> {
+    kind: &'t Kind,
+    group: &'t Group,
+    today: bool,
+}
+
+impl Answer<'_> {
+    fn nodes(&self) -> impl Iterator<Item = ChangedNode> {
+        self.group.nodes.iter().map(|name| ChangedNode { name: name.clone(), accepts: self.today })
+    }
+}
+
+/// Each label as a requirement by its own key; the key of a label that cannot be said as one.
+fn sayable(constraints: &[ZoneConstraint]) -> Result<Vec<ZoneRequirement>, &'static str> {
+    let one = |constraint: &ZoneConstraint| {
         // No node can have a value that is not a label's, and the API server takes no requirement with one.
         let mut values: Vec<Name> = Vec::new();
         for value in constraint.values.iter().filter(|v| is_label_value(v)) {
@@ -154,43 +198,9 @@ pub fn upgrade_zone_labels(volume: &Volume, terrain: &Terrain) -> ZoneDecision {
                 values.push(value.clone());
             }
         }
-        if values.is_empty() {
-            return ZoneDecision::Unsayable(constraint.key);
-        }
-        wanted.push(ZoneRequirement { key: constraint.key, values });
-    }
-    let answers: Vec<(&Kind, &Group, bool)> = terrain
-        .groups
-        .iter()
-        .map(|(kind, group)| {
-            let by_labels = first_unmet(&constraints, &group.labels).is_none();
-            (kind, group, by_labels && Reach::of(volume, |p| kind.is_migrated(p)).matches(&group.labels))
-        })
-        .collect();
-    let mut fewest: Option<(usize, Vec<&(&Kind, &Group, bool)>)> = None;
-    for requirements in choices(&wanted) {
-        let upgraded = Volume { affinity: Some(Arc::new(selector(&requirements))), ..volume.clone() };
-        let changed: Vec<_> = answers
-            .iter()
-            .filter(|(kind, group, today)| {
-                Reach::of(&upgraded, |p| kind.is_migrated(p)).matches(&group.labels) != *today
-            })
-            .collect();
-        let count = changed.iter().map(|(_, group, _)| group.nodes.len()).sum();
-        if count == 0 {
-            return ZoneDecision::Upgrade(requirements);
-        }
-        if fewest.as_ref().is_none_or(|(least, _)| count < *least) {
-            fewest = Some((count, changed));
-        }
-    }
-    let changed = fewest.map(|(_, changed)| changed).unwrap_or_default();
-    let mut nodes: Vec<ChangedNode> = changed
-        .into_iter()
-        .flat_map(|(_, group, today)| group.nodes.iter().map(|n| ChangedNode { name: n.clone(), accepts: *today }))
-        .collect();
-    nodes.sort_unstable();
-    ZoneDecision::Leave(nodes)
+        if values.is_empty() { Err(constraint.key) } else { Ok(ZoneRequirement { key: constraint.key, values }) }
+    };
+    constraints.iter().map(one).collect()
 }
 
 /// The requirements with every choice of keys. Each label's own key comes first: it is what the labels say, and the API

@@ -5,6 +5,7 @@
 mod common;
 
 mod assume;
+mod binder;
 mod bound;
 mod capacity;
 mod controller;

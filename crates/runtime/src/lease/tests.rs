@@ -146,6 +146,10 @@ async fn a_leader_that_died_is_followed_within_the_lease_and_a_try() {
     seconds(30).await;
     a.ended.abort();
     let died = Instant::now();
+    seconds(1).await;
+    let written = store.done(&Method::POST).len();
+    seconds(5).await;
+    assert_eq!(store.done(&Method::POST).len(), written, "its tasks go on");
     while holder(&store) == "a" {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -175,6 +179,26 @@ async fn a_frozen_leader_writes_nothing_once_its_time_is_over() {
     assert_eq!((holder(&store).as_str(), writers(&store)), ("b", vec!["a".to_owned(), "b".to_owned()]));
     b.context.tasks.stop();
     assert_eq!(b.ended.await.unwrap(), Ended::Released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_behind_a_closed_gate_does_nothing_and_then_ends() {
+    let store = Store::default();
+    let a = begin(&store, "a");
+    seconds(5).await;
+    // The election itself is no task of the context here.
+    a.frozen.store(true, Ordering::Relaxed);
+    a.context.tasks.gate().close();
+    let written = store.done(&Method::POST).len();
+    seconds(30).await;
+    assert_eq!(store.done(&Method::POST).len(), written);
+    assert!(a.refusals.lock().unwrap().is_empty());
+    a.context.tasks.gate().open();
+    seconds(1).await;
+    assert!(matches!(a.refusals.lock().unwrap()[..], [Error::Fenced(_), ..]));
+    assert_eq!(store.done(&Method::POST).len(), written);
+    a.frozen.store(false, Ordering::Relaxed);
+    assert_eq!(a.ended.await.unwrap(), Ended::Lost);
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,6 +246,28 @@ async fn calendars_that_differ_do_not_matter() {
     let _b = begin_at(&store, "b", Duration::from_secs(86_400));
     seconds(100).await;
     assert_eq!(writers(&store), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttle_on_the_work_does_not_lose_the_lease() {
+    let store = Store::default();
+    let mut context = context(store.client());
+    let config = LeaseConfig { client: Some(context.client.clone()), ..LeaseConfig::new("kube-system", "binder", "a") };
+    context.client = crate::throttle::throttled(&context.client, 1.0, 0);
+    let (stop, done) = (context.tasks.clone(), store.clone());
+    let ended = run_as_leader(&context, config, |leader| async move {
+        for i in 0..100 {
+            let objects = leader.objects();
+            leader.tasks.spawn("writer", async move {
+                let note = json!({"metadata": {"name": format!("a-{i}")}});
+                let _ = objects.create::<Value>(Resource::EVENTS, "n", &note).await;
+            });
+        }
+        seconds(50).await;
+        stop.stop();
+    });
+    assert_eq!(ended.await, Ended::Released);
+    assert!(done.done(&Method::POST).len() > 45);
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,6 +327,21 @@ async fn what_is_begun_is_written_before_the_lease_is_given_back() {
     assert_eq!(ended.await, Ended::Released);
     assert_eq!(holder(&store), "");
     assert_eq!(store.objects().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_came_too_late_is_given_back() {
+    let store = Store::default();
+    store.faults(|method, _| (method == Method::POST).then_some(Fault::Late(Duration::from_millis(1500))));
+    let context = context(store.client());
+    let config = LeaseConfig::new("kube-system", "binder", "a");
+    let stop = async {
+        seconds(1).await;
+        context.tasks.stop();
+    };
+    let lead = run_as_leader(&context, config, |_| async { panic!("it must not begin") });
+    let (ended, ()) = join(lead, stop).await;
+    assert_eq!((ended, holder(&store).as_str()), (Ended::Released, ""));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,199 @@
+//! Several `plimsoll controller` on one real API server: one writes at a time, whatever becomes of the one that leads. The
+//! API server's audit log says who wrote what when.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+#![allow(clippy::disallowed_methods, reason = "how long a hand-over takes is what is tested")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use plimsoll_tests::identities::{self, ADMIN, token};
+use plimsoll_tests::process::Process;
+use plimsoll_tests::upstream::{Options, Upstream};
+use plimsoll_tests::volumes::cluster::program;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+/// client-go's proportions, a third as long, so that nobody waits a minute.
+const LEASE: Duration = Duration::from_secs(5);
+const TIMINGS: [&str; 3] =
+    ["--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3500ms", "--leader-elect-retry-period=700ms"];
+/// What a candidate may need on top of the lease's time: its next look, and the first writes. The rest is for a slow machine.
+const SLACK: Duration = Duration::from_secs(6);
+/// Three identities, so that the audit log tells the processes apart.
+const REPLICAS: [&str; 3] = ["plimsoll:controller", "plimsoll:scheduler", "plimsoll:provisioner"];
+
+struct Cluster {
+    server: Upstream,
+    made: usize,
+}
+
+impl Cluster {
+    async fn start() -> Result<Self> {
+        let server = Upstream::start(Options { audit: true, ..Options::default() }).await?;
+        let cluster = Self { server, made: 0 };
+        let subjects: Vec<Value> = REPLICAS
+            .iter()
+            .map(|user| json!({"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}))
+            .collect();
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "replicas"}, "subjects": subjects,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}});
+        cluster.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await?;
+        Ok(cluster)
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {}", token(ADMIN)))
+            .header("content-type", "application/json");
+        let body = body.map(|b| Bytes::from(b.to_string())).unwrap_or_default();
+        let response = self.server.client.send(request.body(Full::new(body))?).await?;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok((code, serde_json::from_slice(&bytes).unwrap_or_default()))
+    }
+
+    async fn create(&self, path: &str, object: &Value) -> Result<()> {
+        let (code, answer) = self.ask(Method::POST, path, Some(object)).await?;
+        ensure!(code == 201, "POST {path}: {code} {answer}");
+        Ok(())
+    }
+
+    fn replica(&self, user: &str) -> Result<Process> {
+        let folder = self.server.folder();
+        let kubeconfig: PathBuf = folder.join(format!("kubeconfig-{}", user.replace(':', "-")));
+        identities::kubeconfig(&kubeconfig, &self.server.client.url(), &self.server.ca, user)?;
+        let mut command = Command::new(program()?);
+        command.args(["controller", "--health-listen", "off"]).args(TIMINGS);
+        command.arg("--kubeconfig").arg(kubeconfig);
+        Process::start(folder, &format!("controller-{}", user.replace(':', "-")), &mut command)
+    }
+
+    /// One more claim and a volume for it, so that whoever leads has something to write.
+    async fn work(&mut self) -> Result<String> {
+        self.made += 1;
+        let name = format!("work-{}", self.made);
+        let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name,
+                "csi": {"driver": "d", "volumeHandle": name}}});
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": name, "volumeName": name,
+                "resources": {"requests": {"storage": "1Gi"}}}});
+        self.create("/api/v1/persistentvolumes", &volume).await?;
+        self.create("/api/v1/namespaces/default/persistentvolumeclaims", &claim).await?;
+        Ok(name)
+    }
+
+    /// Gives work until some of it is done after `since`, and says how long that took.
+    async fn until_done(&mut self, since: Instant) -> Result<Duration> {
+        let name = self.work().await?;
+        let path = format!("/api/v1/namespaces/default/persistentvolumeclaims/{name}");
+        for _ in 0..600 {
+            if self.ask(Method::GET, &path, None).await?.1["status"]["phase"] == "Bound" {
+                return Ok(since.elapsed());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        bail!("nobody bound {name}")
+    }
+
+    async fn holder(&self) -> Result<Value> {
+        let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-controller";
+        Ok(self.ask(Method::GET, path, None).await?.1["spec"].clone())
+    }
+}
+
+/// A write that the API server was asked for, by one of the replicas, to anything but the lease and events.
+#[derive(Debug)]
+struct Write {
+    at: String,
+    user: String,
+    what: String,
+}
+
+fn writes(folder: &Path) -> Result<Vec<Write>> {
+    let log = std::fs::read_to_string(folder.join("audit.log")).context("there is no audit log")?;
+    let mut found = Vec::new();
+    for line in log.lines() {
+        // The last line may be half written.
+        let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (user, resource, verb) = (text("/user/username"), text("/objectRef/resource"), text("/verb"));
+        if !REPLICAS.contains(&user.as_str()) || ["events", "leases"].contains(&resource.as_str()) {
+            continue;
+        }
+        if ["create", "update", "patch", "delete"].contains(&verb.as_str()) {
+            let what = format!("{verb} {resource}/{}", text("/objectRef/name"));
+            found.push(Write { at: text("/requestReceivedTimestamp"), user, what });
+        }
+    }
+    found.sort_by(|a, b| a.at.cmp(&b.at));
+    Ok(found)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_replica_writes_at_a_time() {
+    let mut cluster = Cluster::start().await.unwrap();
+    let mut first = cluster.replica(REPLICAS[0]).unwrap();
+    cluster.until_done(Instant::now()).await.unwrap();
+    let second = cluster.replica(REPLICAS[1]).unwrap();
+    cluster.until_done(Instant::now()).await.unwrap();
+
+    // The leader dies.
+    let died = Instant::now();
+    first.kill();
+    let took = cluster.until_done(died).await.unwrap();
+    assert!(took <= LEASE + SLACK, "the hand-over after a death took {took:?}");
+
+    // The next one hangs for longer than its lease, and wakes up in the belief that it leads.
+    let mut third = cluster.replica(REPLICAS[2]).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    third.alive().unwrap();
+    let before = cluster.holder().await.unwrap();
+    let hung = Instant::now();
+    second.freeze().unwrap();
+    let took = cluster.until_done(hung).await.unwrap();
+    assert!(took <= LEASE + SLACK, "the hand-over after a hang took {took:?}");
+    let mut second = second;
+    second.thaw().unwrap();
+    for _ in 0..20 {
+        cluster.until_done(Instant::now()).await.unwrap();
+    }
+    let mut ended = second.ended().unwrap();
+    for _ in 0..100 {
+        if ended.is_some() {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+        ended = second.ended().unwrap();
+    }
+    assert_eq!(ended.and_then(|status| status.code()), Some(1), "{}", second.printed());
+    assert!(second.printed().contains("was lost"), "{}", second.printed());
+    let after = cluster.holder().await.unwrap();
+    assert_ne!(before["holderIdentity"], after["holderIdentity"]);
+    assert!(after["leaseTransitions"].as_i64() > before["leaseTransitions"].as_i64(), "{before} {after}");
+
+    // The third ends in good order: the lease is free at once.
+    let asked = Instant::now();
+    let fourth = cluster.replica(REPLICAS[0]).unwrap();
+    drop(third);
+    let took = cluster.until_done(asked).await.unwrap();
+    assert!(took <= SLACK, "the hand-over after a clean end took {took:?}");
+    drop(fourth);
+
+    let all = writes(cluster.server.folder()).unwrap();
+    let mut order: Vec<&str> = all.iter().map(|write| write.user.as_str()).collect();
+    order.dedup();
+    let expected = [REPLICAS[0], REPLICAS[1], REPLICAS[2], REPLICAS[0]];
+    assert_eq!(order, expected, "two replicas wrote by turns:\n{all:#?}");
+    assert!(all.iter().any(|write| write.what.starts_with("update persistentvolumes/")), "{all:#?}");
+}
