@@ -1,6 +1,7 @@
 //! The bed itself: it replays, it settles, and it is able to fail. The component on trial is a toy binder that can be told to
 //! make the mistakes that the bed is there to find.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: what is missing is a failure")]
 #![allow(clippy::disallowed_methods, reason = "how long the tests take is shown in real time")]
 
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! The binder under faults: random small worlds, and a death at every write of chosen scenarios.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: what is missing is a failure")]
+
 mod common;
 
 use std::collections::BTreeMap;

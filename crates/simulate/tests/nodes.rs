@@ -1,5 +1,7 @@
 //! Simulated nodes do with pods what kubelets do.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: what is missing is a failure")]
+
 mod common;
 
 use std::time::Duration;
