@@ -343,6 +343,9 @@ fn end(report: &Report) -> BTreeMap<String, Value> {
         }
         if let Some(status) = object["status"].as_object_mut() {
             status.remove("lastPhaseTransitionTime");
+            for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+                condition["lastTransitionTime"] = json!("<time>");
+            }
         }
         out.insert(key, object);
     }

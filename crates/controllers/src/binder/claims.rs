@@ -19,8 +19,9 @@ use crate::world::{Claim, Volume};
 use crate::write::{Part, about};
 
 /// A volume that is to be bound: the version that was decided about, and the promise that keeps others from it.
+#[derive(Default)]
 pub(super) struct Taken {
-    version: Version,
+    version: Option<Version>,
     promise: Option<Promise>,
 }
 
@@ -41,7 +42,11 @@ impl Binder {
         let (step, promise) = self.decide(&key, &claim)?;
         match step {
             None => Ok(Next::Done),
-            Some(ClaimStep::Bind(volume)) => self.bind(&volume, &claim, promise).await.map(|()| Next::Done),
+            Some(ClaimStep::Bind(volume)) => {
+                let result = self.bind(&volume, &claim, promise).await;
+                self.ledger().end(&volume);
+                result.map(|()| Next::Done)
+            }
             Some(ClaimStep::TakeClass(class)) => {
                 let edit = |claim: &mut Value| claim["spec"]["storageClassName"] = json!(&*class);
                 self.claim_writer.change(&claim, Part::Object, edit).await?;
@@ -91,7 +96,8 @@ impl Binder {
                                 (!claim.bind_completed).then(|| ledger.catalog.promise(key, volume).ok()).flatten()
                             }
                         };
-                        taken = version.map(|version| Taken { version, promise });
+                        ledger.begin(volume);
+                        taken = Some(Taken { version, promise });
                     } else {
                         wake = ledger.withdraw(promised);
                     }
@@ -114,9 +120,7 @@ impl Binder {
     /// The four writes. Each is left out where it is done already; dying between any two leaves what the next turn
     /// completes.
     async fn bind(&self, name: &Name, claim: &Arc<Claim>, taken: Option<Taken>) -> Result<(), Error> {
-        let Some(Taken { version, promise }) = taken else {
-            return Err(Error::Conflict(format!("volume {name} went while it was being bound")));
-        };
+        let Taken { version, promise } = taken.unwrap_or_default();
         if self.world.volumes.named(name).is_some_and(|volume| is_bound(&volume, claim)) {
             return Ok(());
         }
@@ -137,8 +141,13 @@ impl Binder {
     }
 
     /// The first two writes, to the version of the volume that was decided about.
-    async fn bind_volume(&self, name: &Name, version: Version, claim: &Arc<Claim>) -> Result<Arc<Volume>, Error> {
-        let seen = self.world.volumes.named(name).filter(|v| v.slim.metadata.version() == version);
+    async fn bind_volume(
+        &self,
+        name: &Name,
+        version: Option<Version>,
+        claim: &Arc<Claim>,
+    ) -> Result<Arc<Volume>, Error> {
+        let seen = self.world.volumes.named(name).filter(|v| Some(v.slim.metadata.version()) == version);
         let Some(volume) = seen else {
             return Err(Error::Conflict(format!("volume {name} changed while it was being bound")));
         };

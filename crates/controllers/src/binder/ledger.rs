@@ -41,6 +41,8 @@ pub struct Ledger {
     pods: BTreeMap<ObjectKey, BTreeMap<Name, bool>>,
     /// Volumes that were taken for claims in passing; see [`Ledger::match_class`].
     pub promises: BTreeMap<ObjectKey, (Name, Promise)>,
+    /// Volumes that a claim is being bound to now: between the decision and the last write.
+    pub binding: BTreeMap<Name, usize>,
     /// Class → how many of its volumes became free since its claims were last matched.
     freed: BTreeMap<Name, usize>,
 }
@@ -222,6 +224,21 @@ impl Ledger {
             }
         }
         (found, asked)
+    }
+
+    /// The binding of a volume begins.
+    pub fn begin(&mut self, volume: &Name) {
+        *self.binding.entry(volume.clone()).or_default() += 1;
+    }
+
+    /// The binding of a volume ended, one way or the other.
+    pub fn end(&mut self, volume: &Name) {
+        if let Some(count) = self.binding.get_mut(volume) {
+            *count -= 1;
+            if *count == 0 {
+                self.binding.remove(volume);
+            }
+        }
     }
 
     /// Takes back what was taken for a claim in passing.

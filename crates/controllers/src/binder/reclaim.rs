@@ -74,7 +74,8 @@ impl Binder {
     async fn is_released(&self, name: &Name) -> Result<bool, Error> {
         let Some((volume, claim)) = self.volume_and_claim(name) else { return Ok(false) };
         match Catalog::volume_step(&volume, claim.as_deref()) {
-            VolumeStep::Surplus => Ok(true),
+            // Its claim was asked a moment ago.
+            VolumeStep::Surplus | VolumeStep::LetGo => Ok(true),
             VolumeStep::Release => {
                 let Some(claim_ref) = &volume.claim_ref else { return Ok(false) };
                 let live = self.claim_writer.look(&claim_ref.claim.namespace, &claim_ref.claim.name).await?;
@@ -100,11 +101,10 @@ impl Binder {
 
 /// Upstream's words for volumes whose plugins it has, though none of them deletes anything of other machines.
 fn explain(volume: &serde_json::Value, why: String) -> String {
-    let spec = &volume["spec"];
-    if spec["nfs"].is_object() {
-        return why.replace("no volume plugin matched", "no deletable volume plugin matched");
+    match why.strip_suffix("no volume plugin matched") {
+        Some(what) if volume["spec"]["nfs"].is_object() => format!("{what}no deletable volume plugin matched"),
+        _ => why,
     }
-    why
 }
 
 fn warning(reason: &'static str, message: impl Into<String>) -> Say {

@@ -1,6 +1,7 @@
 //! A volume's turn.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_api::names;
 use plimsoll_engine::Catalog;
@@ -13,6 +14,9 @@ use crate::binder::{Binder, edits};
 use crate::edit::phase;
 use crate::world::Volume;
 use crate::write::{Part, about};
+
+/// When a volume is looked at again whose claim is being bound.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Binder {
     pub(super) async fn sync_volume(&self, name: Name) -> Result<Next, Error> {
@@ -27,7 +31,21 @@ impl Binder {
             // The mirror is told a moment before the ledger: what is decided must be written to what it was decided about.
             return Err(Error::Conflict(format!("volume {name} is not as it was seen")));
         }
-        match Catalog::volume_step(&seen, claim.as_deref()) {
+        let mut step = Catalog::volume_step(&seen, claim.as_deref());
+        if step == VolumeStep::LetGo {
+            if self.ledger().binding.contains_key(&name) {
+                // The claim's own turn is about to name it, or to find that it may not.
+                return Ok(Next::After(LOOK_AGAIN));
+            }
+            let key = claim.as_ref().map(|c| c.key.clone()).unwrap_or_default();
+            let live = self.claim_writer.look(&key.namespace, &key.name).await?;
+            if live.is_none_or(|live| !live.slim.spec.volume_name.is_empty()) {
+                return Err(Error::Conflict(format!("claim {key} is not as it was seen")));
+            }
+            step = Catalog::without_claim(&seen);
+        }
+        match step {
+            VolumeStep::LetGo => Ok(Next::Done),
             VolumeStep::Available => self.volume_phase(&volume, "Available").await,
             VolumeStep::Bound => self.volume_phase(&volume, "Bound").await,
             VolumeStep::AskClaim => {

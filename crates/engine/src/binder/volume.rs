@@ -25,6 +25,10 @@ pub enum VolumeStep {
     Release,
     /// It was made for a claim that has another volume: nobody needs it.
     Surplus,
+    /// It is being deleted, and its claim does not name it yet. No claim takes a volume that is being deleted, so this one
+    /// never would, and the volume would be kept for it for ever. Upstream keeps it. Before it is let go, the claim must be
+    /// asked in the API itself: it may just be naming it.
+    LetGo,
     /// It names a claim that has another volume: it becomes free again. One that a person reserved stays reserved by name.
     Unbind {
         /// Whether the whole reference goes, and not only the uid.
@@ -41,12 +45,20 @@ impl Catalog {
             return VolumeStep::Available;
         }
         let Some(claim) = claim.filter(|c| c.uid == claim_ref.uid) else { return VolumeStep::Release };
+        if claim.volume.is_empty() && volume.deleting {
+            return VolumeStep::LetGo;
+        }
         if claim.volume.is_empty() {
             return if claim.mode == volume.mode { VolumeStep::AskClaim } else { mismatch(volume, claim) };
         }
         if claim.volume == volume.name {
             return VolumeStep::Bound;
         }
+        Self::without_claim(volume)
+    }
+
+    /// What becomes of a volume that its claim does not take: one that was made for it is surplus, any other is free again.
+    pub fn without_claim(volume: &Volume) -> VolumeStep {
         if volume.provisioned_by.is_some() && volume.reclaim == ReclaimPolicy::Delete {
             return VolumeStep::Surplus;
         }

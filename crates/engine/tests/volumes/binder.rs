@@ -114,6 +114,8 @@ fn volumes_follow_their_claims() {
     assert_eq!(of(mine(), Some(&claim("c"))), VolumeStep::AskClaim);
     assert_eq!(of(mine(), Some(&bound("c", "v"))), VolumeStep::Bound);
     assert!(matches!(of(mine(), Some(&claim("c").edit(|c| c.mode = VolumeMode::Block))), VolumeStep::Mismatch { .. }));
+    assert_eq!(of(mine().edit(|v| v.deleting = true), Some(&claim("c"))), VolumeStep::LetGo);
+    assert_eq!(of(mine().edit(|v| v.deleting = true), Some(&bound("c", "v"))), VolumeStep::Bound);
     let elsewhere = bound("c", "w");
     assert_eq!(of(mine(), Some(&elsewhere)), VolumeStep::Unbind { wholly: false });
     assert_eq!(
