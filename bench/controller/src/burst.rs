@@ -150,27 +150,38 @@ async fn until(client: &Client, path: &str, count: usize, phase: &str) -> Result
     bail!("{path}: not all became {phase}")
 }
 
-/// Watches the claims until all are Bound. Returns when each was first seen so.
+/// Watches the claims until all are Bound. Returns when each was first seen so. A watch that the server ends, as it does with
+/// one that falls behind, goes on where it stood.
 async fn watch_bound(client: Client, count: usize) -> Result<BTreeMap<String, Instant>> {
-    let path = "/api/v1/namespaces/default/persistentvolumeclaims?watch=true&timeoutSeconds=900";
-    let mut connection = client.connect().await?;
-    let response = connection.send(request(Method::GET, path, Bytes::new())?).await?;
-    let mut body = response.into_body();
-    let mut rest = Vec::new();
     let mut bound = BTreeMap::new();
+    let mut version = String::from("0");
     while bound.len() < count {
-        let frame = body.frame().await.context("the watch ended")??;
-        let Ok(data) = frame.into_data() else { continue };
-        let now = Instant::now();
-        rest.extend_from_slice(&data);
-        while let Some(end) = rest.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            let event: Value = serde_json::from_slice(&line)?;
-            let claim = &event["object"];
-            if claim["status"]["phase"] == "Bound" {
-                let name = claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                bound.entry(name).or_insert(now);
+        let path = format!(
+            "/api/v1/namespaces/default/persistentvolumeclaims?watch=true&timeoutSeconds=900&resourceVersion={version}"
+        );
+        let mut connection = client.connect().await?;
+        let response = connection.send(request(Method::GET, &path, Bytes::new())?).await?;
+        let mut body = response.into_body();
+        let mut rest = Vec::new();
+        while bound.len() < count
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            let Ok(data) = frame.into_data() else { continue };
+            let now = Instant::now();
+            rest.extend_from_slice(&data);
+            let whole = rest.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+            for line in rest[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+                let event: Value = serde_json::from_slice(line)?;
+                let claim = &event["object"];
+                if let Some(seen) = claim["metadata"]["resourceVersion"].as_str() {
+                    version = seen.to_owned();
+                }
+                if claim["status"]["phase"] == "Bound" {
+                    let name = claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                    bound.entry(name).or_insert(now);
+                }
             }
+            rest.drain(..whole);
         }
     }
     Ok(bound)

@@ -1,6 +1,8 @@
 //! A binder that sees only part of the world: its watch of the claims is silent. What it has not seen must not cost a
 //! volume, nor a claim its data.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

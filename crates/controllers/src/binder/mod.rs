@@ -49,7 +49,7 @@ impl Default for Options {
             provisioning: true,
             sync_period: Duration::from_secs(15),
             provisioners: Provisioners::default(),
-            width: 64,
+            width: WIDTH,
         }
     }
 }
@@ -104,6 +104,11 @@ fn deletion(volume: &str, uid: &str) -> String {
 fn making(claim: &str, uid: &str) -> String {
     format!("provision-{claim}[{uid}]")
 }
+
+/// How many claims, and how many volumes, are worked on at a time. A claim costs four writes one after the other, and whoever
+/// makes claims in bulk does so from some dozens of connections: with less than four times as many here, claims would pile up
+/// before a busy API server. It is less than the 200 writes that kube-apiserver works on at once.
+const WIDTH: usize = 128;
 
 /// How long a plugin's failed work waits: upstream's.
 const OPERATION_BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(122) };
