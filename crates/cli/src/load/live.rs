@@ -8,6 +8,8 @@ use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use plimsoll_api::{ClusterReader, Limits, Loaded};
+use plimsoll_runtime::error::chain;
+use plimsoll_runtime::reflector::escape;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -107,21 +109,6 @@ pub fn unreachable(server: &str, error: &kube::Error) -> Failure {
         .help("check that `kubectl get nodes` works with the same kubeconfig and context; or read a dump with -f")
 }
 
-/// An error with the causes that its own message leaves out.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = inner.source();
-    }
-    text
-}
-
 async fn list(client: &Client, server: &str, printer: &mut Printer) -> Result<Loaded, Failure> {
     let (pages, mut arriving) = mpsc::channel(PAGES_AHEAD);
     let mut lists = JoinSet::new();
@@ -216,19 +203,6 @@ fn next_page(text: &str) -> Option<String> {
     list.metadata.token.filter(|token| !token.is_empty())
 }
 
-/// Makes a token fit to stand in a query: everything that is not plainly harmless is written as its bytes.
-fn escape(token: &str) -> String {
-    let mut out = String::with_capacity(token.len());
-    for byte in token.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
-
 fn refused(server: &str, resource: &str, error: &kube::Error) -> Failure {
     match error {
         kube::Error::Api(status) if status.code == 403 => {
@@ -252,13 +226,7 @@ fn refused(server: &str, resource: &str, error: &kube::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{escape, next_page};
-
-    #[test]
-    fn a_token_survives_the_query() {
-        assert_eq!(escape("aZ9-._~"), "aZ9-._~");
-        assert_eq!(escape("a+/=&"), "a%2B%2F%3D%26");
-    }
+    use super::next_page;
 
     #[test]
     fn the_last_page_says_so_by_saying_nothing() {

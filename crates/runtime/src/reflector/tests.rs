@@ -203,3 +203,9 @@ async fn a_selection_is_asked_for() {
     assert!(script.asked().iter().all(|(_, path)| path.ends_with("&fieldSelector=spec.nodeName%3Da%20b")));
     context.tasks.shut_down(Duration::from_secs(1)).await;
 }
+
+#[test]
+fn a_token_survives_the_query() {
+    assert_eq!(escape("aZ9-._~"), "aZ9-._~");
+    assert_eq!(escape("a+/=&"), "a%2B%2F%3D%26");
+}
