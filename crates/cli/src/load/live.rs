@@ -103,6 +103,10 @@ pub async fn process_config(kubeconfig: Option<&Path>, server: Option<&str>) -> 
     Ok(config)
 }
 
+fn nowhere(error: &dyn std::error::Error, help: &str) -> Failure {
+    Failure::new(format!("no cluster to work on: {}", chain(error))).help(help)
+}
+
 /// What is said of a server that does not answer.
 pub fn unreachable(server: &str, error: &kube::Error) -> Failure {
     Failure::new(format!("the API server {server} cannot be reached: {}", chain(error)))
