@@ -85,16 +85,13 @@ fn no_config(error: &KubeconfigError) -> Failure {
 
 /// The configuration of a long-running process: its kubeconfig, otherwise the service account of the pod it runs in.
 pub async fn process_config(kubeconfig: Option<&Path>, server: Option<&str>) -> Result<Config, Failure> {
+    const OTHER: &str = "name another file with --kubeconfig";
     let mut config = match kubeconfig {
         Some(path) => {
-            let kubeconfig = Kubeconfig::read_from(path).map_err(|e| no_config(&e))?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                .await
-                .map_err(|e| no_config(&e))?
+            let read = Kubeconfig::read_from(path).map_err(|e| nowhere(&e, OTHER))?;
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(|e| nowhere(&e, OTHER))?
         }
-        None => Config::incluster().map_err(|e| {
-            Failure::new(format!("no cluster to work on: {}", chain(&e))).help("name one with --kubeconfig")
-        })?,
+        None => Config::incluster().map_err(|e| nowhere(&e, "name its kubeconfig with --kubeconfig"))?,
     };
     if let Some(server) = server {
         config.cluster_url =
