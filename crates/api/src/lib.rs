@@ -6,6 +6,7 @@
 pub mod cluster;
 pub mod defaults;
 pub mod document;
+pub mod edit;
 pub mod error;
 pub mod interner;
 pub mod kinds;

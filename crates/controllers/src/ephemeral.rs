@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::protection::pods::{Pods, claim_name, owns};
 use crate::world::{Claim, World};
-use crate::write::{Writer, about};
+use plimsoll_runtime::write::{Writer, about};
 
 /// What the events of this controller have as their source; upstream's name.
 pub const COMPONENT: &str = "ephemeral_volume";

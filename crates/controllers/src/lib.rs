@@ -1,7 +1,6 @@
 //! The controllers of volumes and claims: each keeps one promise, and every one of them may die at any write.
 
 pub mod binder;
-mod edit;
 pub mod ephemeral;
 mod figures;
 pub mod node_check;
@@ -11,7 +10,6 @@ pub mod rescue;
 pub mod stale;
 mod start;
 pub mod world;
-pub mod write;
 pub mod zone_upgrade;
 
 pub use start::{Controller, Options, start};

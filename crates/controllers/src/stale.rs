@@ -25,10 +25,10 @@ use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::{Backoff, Change, Context, Error, Next, Queue, Recorder, Resource, Severity};
 use tokio::time::Instant;
 
-use crate::edit::unannotate;
 use crate::provision::Provisioners;
 use crate::world::{Claim, World};
-use crate::write::{Part, Writer, about};
+use plimsoll_api::edit::unannotate;
+use plimsoll_runtime::write::{Part, Writer, about};
 
 /// The name under which events are said.
 const COMPONENT: &str = "plimsoll-stale-selection";

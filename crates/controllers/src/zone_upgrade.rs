@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use crate::world::{Volume, World};
-use crate::write::{Part, Writer, about};
+use plimsoll_runtime::write::{Part, Writer, about};
 
 /// What the events of this controller have as their source.
 pub const COMPONENT: &str = "plimsoll-zone-upgrade";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::collections::Map;
 use crate::labels::{Name, ObjectKey};
-use crate::model::{Claim, Namespace, Pod, Version, Volume, WorkloadKind};
+use crate::model::{Budget, Claim, Namespace, Pod, Version, Volume, WorkloadKind};
 use crate::nodes::NodeTable;
 use crate::object::{Kind, Object};
 use crate::view::{ClusterView, Workloads};
@@ -54,6 +54,7 @@ pub struct Catalog {
     pub(crate) namespaces: BTreeMap<Name, Namespace>,
     pub(crate) workloads: Workloads,
     pub(crate) volumes: VolumeCatalog,
+    budgets: BTreeMap<ObjectKey, Budget>,
     /// Every pod as last seen, placed or not.
     pods: BTreeMap<ObjectKey, Arc<Pod>>,
     /// The pods whose placement is assumed, with their nodes.
@@ -84,6 +85,11 @@ impl Catalog {
     /// The pod with this key.
     pub fn pod(&self, key: &ObjectKey) -> Option<&Arc<Pod>> {
         self.pods.get(key)
+    }
+
+    /// The disruption budgets.
+    pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
+        self.budgets.values()
     }
 
     /// The nodes.
@@ -226,6 +232,9 @@ impl Catalog {
                 self.namespaces.insert(namespace.name.clone(), namespace);
             }
             Object::Workload(workload) => self.workloads.set(workload),
+            Object::Budget(budget) => {
+                self.budgets.insert(budget.key.clone(), budget);
+            }
         }
         true
     }
@@ -265,6 +274,9 @@ impl Catalog {
             Kind::Namespace => {
                 self.namespaces.remove(&key.name);
             }
+            Kind::PodDisruptionBudget => {
+                self.budgets.remove(key);
+            }
             Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
                 if let Some(workload) = workload_kind(kind) {
                     self.workloads.remove(workload, &key.namespace, &key.name);
@@ -288,6 +300,7 @@ impl Catalog {
             Kind::CsiStorageCapacity => v.pools.get(key).map(|r| r.pool.version),
             Kind::VolumeAttachment => v.attachments.get(name).map(|a| a.version),
             Kind::Namespace => self.namespaces.get(name).map(|n| n.version),
+            Kind::PodDisruptionBudget => self.budgets.get(key).map(|b| b.version),
             Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => {
                 self.workloads.get(workload_kind(kind)?, &key.namespace, &key.name).map(|w| w.version)
             }

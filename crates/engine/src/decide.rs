@@ -1,8 +1,7 @@
 //! Deciding about one pod: every node's verdict, the plan for its volumes, the scores, and the choice.
 
-use std::collections::BTreeMap;
-
 use crate::catalog::Catalog;
+use crate::diagnose::{Tally, rejected};
 use crate::filters::NodeFilters;
 use crate::gates::Gates;
 use crate::labels::Name;
@@ -136,33 +135,17 @@ impl Decision {
     /// node's reasons only those of the first filter that refuses it count, as upstream stops there.
     pub fn summary(&self, node_count: usize) -> String {
         if let Some(rejection) = &self.rejection {
-            return format!("0/{node_count} nodes are available: {}.", rejection.reason);
+            return rejected(node_count, rejection);
         }
-        let feasible = self.nodes.iter().filter(|n| n.is_feasible()).count();
-        let mut plugins: Vec<&str> = self.narrowed_by.iter().map(|p| p.name()).collect();
-        plugins.sort_unstable();
-        let narrowed = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut tally = Tally::new(node_count, &self.narrowed_by);
         for node in &self.nodes {
-            if node.narrowed {
-                *counts.entry(&narrowed).or_default() += 1;
-                continue;
-            }
-            let first = node.refusals.first().map(|r| r.plugin);
-            for refusal in node.refusals.iter().filter(|r| Some(r.plugin) == first) {
-                *counts.entry(&refusal.reason).or_default() += 1;
-            }
+            tally.count(node.narrowed, &node.refusals);
         }
-        let mut reasons: Vec<String> = counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        reasons.sort_unstable();
-        if reasons.is_empty() {
-            return format!("{feasible}/{node_count} nodes are available.");
-        }
-        format!("{feasible}/{node_count} nodes are available: {}.", reasons.join(", "))
+        tally.summary()
     }
 }
 
-fn rejection(pod: &Pod, filters: &NodeFilters<'_>, volumes: &PodVolumes<'_>) -> Option<Refusal> {
+pub(crate) fn rejection(pod: &Pod, filters: &NodeFilters<'_>, volumes: &PodVolumes<'_>) -> Option<Refusal> {
     if pod.gated {
         return Some(Refusal {
             plugin: Plugin::SchedulingGates,

@@ -17,6 +17,7 @@ pub mod binder;
 mod catalog;
 pub mod collections;
 mod decide;
+mod diagnose;
 mod explain;
 pub mod filters;
 pub mod gates;
@@ -37,5 +38,6 @@ pub mod volumes;
 
 pub use catalog::{Catalog, Event, Promise};
 pub use decide::{Choice, Decision, NodeDecision};
+pub use diagnose::Diagnosis;
 pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};

@@ -2,7 +2,7 @@
 
 use crate::labels::{Name, ObjectKey};
 use crate::model::{
-    Attachment, Claim, CsiDriver, CsiNode, Namespace, Node, Pod, Pool, StorageClass, Version, Volume, Workload,
+    Attachment, Budget, Claim, CsiDriver, CsiNode, Namespace, Node, Pod, Pool, StorageClass, Version, Volume, Workload,
     WorkloadKind,
 };
 
@@ -31,6 +31,8 @@ pub enum Object {
     Namespace(Namespace),
     /// A Service, ReplicationController, ReplicaSet or StatefulSet.
     Workload(Workload),
+    /// A PodDisruptionBudget.
+    Budget(Budget),
 }
 
 /// The kinds of objects that the engine knows. The order is that in which a cluster is best told of: what others
@@ -63,6 +65,8 @@ pub enum Kind {
     ReplicaSet,
     /// apps/v1 StatefulSet.
     StatefulSet,
+    /// policy/v1 PodDisruptionBudget.
+    PodDisruptionBudget,
     /// v1 Pod.
     Pod,
 }
@@ -84,6 +88,7 @@ impl Kind {
             Kind::ReplicationController => "ReplicationController",
             Kind::ReplicaSet => "ReplicaSet",
             Kind::StatefulSet => "StatefulSet",
+            Kind::PodDisruptionBudget => "PodDisruptionBudget",
             Kind::Pod => "Pod",
         }
     }
@@ -98,6 +103,7 @@ impl Kind {
                 | Kind::ReplicationController
                 | Kind::ReplicaSet
                 | Kind::StatefulSet
+                | Kind::PodDisruptionBudget
                 | Kind::Pod
         )
     }
@@ -135,6 +141,7 @@ impl Object {
             Object::Attachment(_) => Kind::VolumeAttachment,
             Object::Namespace(_) => Kind::Namespace,
             Object::Workload(w) => w.kind.into(),
+            Object::Budget(_) => Kind::PodDisruptionBudget,
         }
     }
 
@@ -152,6 +159,7 @@ impl Object {
             Object::Attachment(o) => o.version,
             Object::Namespace(o) => o.version,
             Object::Workload(o) => o.version,
+            Object::Budget(o) => o.version,
         }
     }
 
@@ -170,6 +178,7 @@ impl Object {
             Object::Attachment(o) => cluster_wide(&o.name),
             Object::Namespace(o) => cluster_wide(&o.name),
             Object::Workload(o) => o.key.clone(),
+            Object::Budget(o) => o.key.clone(),
         }
     }
 }

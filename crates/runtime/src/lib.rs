@@ -18,6 +18,7 @@ pub mod requests;
 pub mod resource;
 pub mod tasks;
 pub mod throttle;
+pub mod write;
 
 pub use context::Context;
 pub use error::Error;

@@ -58,6 +58,15 @@ mirrored!(plimsoll_api::kinds::StorageClass, Resource::CLASSES);
 mirrored!(plimsoll_api::kinds::CsiNode, Resource::CSI_NODES);
 mirrored!(plimsoll_api::kinds::PersistentVolume, Resource::VOLUMES);
 mirrored!(plimsoll_api::kinds::PersistentVolumeClaim, Resource::CLAIMS);
+mirrored!(plimsoll_api::kinds::CsiDriver, Resource::CSI_DRIVERS);
+mirrored!(plimsoll_api::kinds::CsiStorageCapacity, Resource::CAPACITIES);
+mirrored!(plimsoll_api::kinds::VolumeAttachment, Resource::ATTACHMENTS);
+mirrored!(plimsoll_api::kinds::Namespace, Resource::NAMESPACES);
+mirrored!(plimsoll_api::kinds::Service, Resource::SERVICES);
+mirrored!(plimsoll_api::kinds::ReplicationController, Resource::REPLICATION_CONTROLLERS);
+mirrored!(plimsoll_api::kinds::ReplicaSetSelector, Resource::REPLICA_SETS);
+mirrored!(plimsoll_api::kinds::StatefulSetSelector, Resource::STATEFUL_SETS);
+mirrored!(plimsoll_api::kinds::PodDisruptionBudget, Resource::BUDGETS);
 
 /// A slim object together with the JSON it was read from, for kinds that are written back: a replacement must not lose
 /// the fields that the slim form leaves out.

@@ -79,12 +79,25 @@ impl Objects {
         subresource: &str,
         patch: &Value,
     ) -> Result<T, Error> {
-        let mut path = resource.path(namespace, name);
-        if !subresource.is_empty() {
-            path = format!("{path}/{subresource}");
-        }
+        self.patch("application/merge-patch+json", resource.sub_path(namespace, name, subresource), patch).await
+    }
+
+    /// The same with the API's own rules for lists: an entry replaces the one with the same key, the others stay.
+    pub async fn merge_lists<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        subresource: &str,
+        patch: &Value,
+    ) -> Result<T, Error> {
+        let path = resource.sub_path(namespace, name, subresource);
+        self.patch("application/strategic-merge-patch+json", path, patch).await
+    }
+
+    async fn patch<T: DeserializeOwned>(&self, kind: &str, path: String, patch: &Value) -> Result<T, Error> {
         let body = serde_json::to_vec(patch).map_err(unreadable)?;
-        let request = Request::patch(path).header("content-type", "application/merge-patch+json").body(body);
+        let request = Request::patch(path).header("content-type", kind).body(body);
         self.answer(request.map_err(unreadable)?).await
     }
 

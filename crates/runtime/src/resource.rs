@@ -36,6 +36,24 @@ impl Resource {
     pub const CSI_DRIVERS: Self = storage("csidrivers", "CSIDriver", false);
     /// VolumeAttachments.
     pub const ATTACHMENTS: Self = storage("volumeattachments", "VolumeAttachment", false);
+    /// CSIStorageCapacities.
+    pub const CAPACITIES: Self = storage("csistoragecapacities", "CSIStorageCapacity", true);
+    /// Services.
+    pub const SERVICES: Self = core("services", "Service", true);
+    /// ReplicationControllers.
+    pub const REPLICATION_CONTROLLERS: Self = core("replicationcontrollers", "ReplicationController", true);
+    /// ReplicaSets.
+    pub const REPLICA_SETS: Self = apps("replicasets", "ReplicaSet");
+    /// StatefulSets.
+    pub const STATEFUL_SETS: Self = apps("statefulsets", "StatefulSet");
+    /// PodDisruptionBudgets.
+    pub const BUDGETS: Self = Self {
+        group: "policy",
+        version: "v1",
+        plural: "poddisruptionbudgets",
+        kind: "PodDisruptionBudget",
+        namespaced: true,
+    };
     /// Leases.
     pub const LEASES: Self =
         Self { group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease", namespaced: true };
@@ -60,6 +78,12 @@ impl Resource {
     pub fn path(&self, namespace: &str, name: &str) -> String {
         format!("{}/{name}", self.collection(Some(namespace)))
     }
+
+    /// The path of a part of one object; an empty name is the object itself.
+    pub fn sub_path(&self, namespace: &str, name: &str, subresource: &str) -> String {
+        let path = self.path(namespace, name);
+        if subresource.is_empty() { path } else { format!("{path}/{subresource}") }
+    }
 }
 
 const fn core(plural: &'static str, kind: &'static str, namespaced: bool) -> Resource {
@@ -68,6 +92,10 @@ const fn core(plural: &'static str, kind: &'static str, namespaced: bool) -> Res
 
 const fn storage(plural: &'static str, kind: &'static str, namespaced: bool) -> Resource {
     Resource { group: "storage.k8s.io", version: "v1", plural, kind, namespaced }
+}
+
+const fn apps(plural: &'static str, kind: &'static str) -> Resource {
+    Resource { group: "apps", version: "v1", plural, kind, namespaced: true }
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ use std::time::Duration;
 use plimsoll_api::interner::Interner;
 use plimsoll_api::kinds::{CsiNode, Node, PersistentVolume, Pod};
 use plimsoll_controllers::node_check;
-use plimsoll_controllers::write::about;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Resources;
 use plimsoll_engine::nodes::demand;
 use plimsoll_runtime::mirror::key_of;
+use plimsoll_runtime::write::about;
 use plimsoll_runtime::{
     Backoff, Change, Context, Error, Mirror, Next, Objects, Queue, Recorder, Resource, Selection, Severity, Whole,
     reflect,

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use plimsoll_controllers::World;
-use plimsoll_controllers::write::{Part, Writer};
+use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Context, Error, Resource};
 use plimsoll_simulate::invariants::volumes;
 use plimsoll_simulate::invariants::volumes::read;

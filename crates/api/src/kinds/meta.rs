@@ -20,6 +20,8 @@ slim! {
         pub uid: String,
         /// The revision.
         pub resource_version: String,
+        /// Which of its specs it is.
+        pub generation: Option<i64>,
         /// When it was made, as written (RFC 3339 in UTC, so that text order is time order).
         pub creation_timestamp: String,
         /// Whether it is being deleted.

@@ -1,5 +1,6 @@
 //! The kinds that are read: slim types, and each one's conversion to the engine's model.
 
+pub mod budget;
 pub mod claim;
 pub mod class;
 pub mod csi;
@@ -14,6 +15,7 @@ pub mod workload;
 #[cfg(test)]
 mod tests;
 
+pub use budget::PodDisruptionBudget;
 pub use claim::PersistentVolumeClaim;
 pub use class::{PriorityClass, StorageClass};
 pub use csi::{CsiDriver, CsiNode, CsiStorageCapacity, VolumeAttachment};
@@ -22,4 +24,4 @@ pub use node::Node;
 pub use pod::Pod;
 pub use selectors::{RawLabelSelector, RawNodeSelector};
 pub use volume::PersistentVolume;
-pub use workload::{Namespace, PodSet, ReplicationController, Service};
+pub use workload::{Namespace, PodSet, ReplicaSetSelector, ReplicationController, Service, StatefulSetSelector};

@@ -84,6 +84,28 @@ slim! {
         pub suspend: bool,
     }
 
+    /// A ReplicaSet, as far as default spreading reads it.
+    pub struct ReplicaSetSelector {
+        /// `metadata`.
+        pub metadata: ObjectMeta,
+        /// `spec`.
+        pub spec: SelectorSpec,
+    }
+
+    /// A StatefulSet, as far as default spreading reads it.
+    pub struct StatefulSetSelector {
+        /// `metadata`.
+        pub metadata: ObjectMeta,
+        /// `spec`.
+        pub spec: SelectorSpec,
+    }
+
+    /// `spec`, as far as it says which pods are meant.
+    pub struct SelectorSpec {
+        /// The pods.
+        pub selector: Option<RawLabelSelector>,
+    }
+
     /// `spec.ordinals` of a StatefulSet.
     pub struct Ordinals {
         /// The first one.
@@ -147,6 +169,26 @@ impl Service {
     pub fn to_engine(&self, names: &mut Interner) -> Result<model::Workload, ConvertError> {
         let selector = self.spec.selector.as_ref().and_then(|s| exact(s, names));
         Ok(workload(WorkloadKind::Service, &self.metadata, selector, names))
+    }
+}
+
+impl ReplicaSetSelector {
+    /// The set as default spreading sees it.
+    pub fn to_engine(&self, names: &mut Interner) -> Result<model::Workload, ConvertError> {
+        Ok(workload(WorkloadKind::ReplicaSet, &self.metadata, self.spec.compile(names), names))
+    }
+}
+
+impl StatefulSetSelector {
+    /// The set as default spreading sees it.
+    pub fn to_engine(&self, names: &mut Interner) -> Result<model::Workload, ConvertError> {
+        Ok(workload(WorkloadKind::StatefulSet, &self.metadata, self.spec.compile(names), names))
+    }
+}
+
+impl SelectorSpec {
+    fn compile(&self, names: &mut Interner) -> Option<LabelSelector> {
+        self.selector.as_ref().and_then(|s| s.compile(names).ok())
     }
 }
 

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::binder::ledger::Wake;
 use crate::binder::{Binder, edits};
-use crate::edit::{annotation, phase};
 use crate::world::{Claim, Volume};
-use crate::write::{Part, about};
+use plimsoll_api::edit::{annotation, phase};
+use plimsoll_runtime::write::{Part, about};
 
 /// A volume that is to be bound: the version that was decided about, and the promise that keeps others from it.
 #[derive(Default)]

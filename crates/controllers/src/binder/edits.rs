@@ -5,7 +5,7 @@ use plimsoll_engine::binder::DeletionFinalizers;
 use plimsoll_engine::quantity::Quantity;
 use serde_json::{Value, json};
 
-use crate::edit::{annotate, annotation, finalizer, phase, unannotate};
+use plimsoll_api::edit::{annotate, annotation, finalizer, phase, unannotate};
 
 /// First: the volume refers to the claim. One that a person reserved by name is not marked as ours, so that undoing
 /// leaves their reservation.

@@ -23,7 +23,7 @@ use plimsoll_runtime::{About, Backoff, Change, Context, Next, Queue, Recorder, S
 
 use crate::provision::Provisioners;
 use crate::world::World;
-use crate::write::Writer;
+use plimsoll_runtime::write::Writer;
 
 use ledger::{Ledger, Wake};
 

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::binder::claims::{has_data_source, selected_node};
 use crate::binder::{Binder, edits, making};
-use crate::edit::unannotate;
 use crate::provision::{Made, Provisioner, Request};
 use crate::world::Claim;
-use crate::write::{Part, about};
+use plimsoll_api::edit::unannotate;
+use plimsoll_runtime::write::{Part, about};
 
 /// How often, and how long apart, a volume that was made is tried to be written down: upstream's.
 const SAVES: u32 = 5;

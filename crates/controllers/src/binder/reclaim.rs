@@ -10,10 +10,10 @@ use plimsoll_engine::model::{self, ReclaimPolicy};
 use plimsoll_runtime::{Error, Next, Preconditions, Resource};
 
 use crate::binder::{Binder, deletion};
-use crate::edit::finalizer;
 use crate::provision::DeleteError;
 use crate::world::Volume;
-use crate::write::{Part, about};
+use plimsoll_api::edit::finalizer;
+use plimsoll_runtime::write::{Part, about};
 
 impl Binder {
     pub(super) async fn reclaim(&self, volume: &Arc<Volume>, seen: &model::Volume) -> Result<Next, Error> {

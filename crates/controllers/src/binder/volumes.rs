@@ -11,9 +11,9 @@ use plimsoll_engine::model;
 use plimsoll_runtime::{Error, Next};
 
 use crate::binder::{Binder, edits};
-use crate::edit::phase;
 use crate::world::Volume;
-use crate::write::{Part, about};
+use plimsoll_api::edit::phase;
+use plimsoll_runtime::write::{Part, about};
 
 /// When a volume is looked at again whose claim is being bound.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

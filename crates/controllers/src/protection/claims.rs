@@ -13,9 +13,9 @@ use super::Options;
 use super::finalizers::{self, Duty};
 use super::live::LivePods;
 use super::pods::{self, Pods, Usage};
-use crate::edit;
 use crate::world::{Claim, World};
-use crate::write::{Part, Writer};
+use plimsoll_api::edit;
+use plimsoll_runtime::write::{Part, Writer};
 
 /// When a claim is looked at again whose user the live list knows and the mirror does not: by then the watch has brought
 /// the pod, whose end is then seen, or it has skipped the pod, whose end would not be.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Options;
 use super::pods::{self, Pods, Usage};
 use crate::world::{Claim, World};
-use crate::write::{Part, Writer};
+use plimsoll_runtime::write::{Part, Writer};
 
 const CONDITION: &str = "Unused";
 

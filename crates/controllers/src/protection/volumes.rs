@@ -8,9 +8,9 @@ use plimsoll_runtime::{Backoff, Change, Context, Error, Next, Queue};
 
 use super::Options;
 use super::finalizers::{self, Duty};
-use crate::edit;
 use crate::world::{Volume, World};
-use crate::write::{Part, Writer};
+use plimsoll_api::edit;
+use plimsoll_runtime::write::{Part, Writer};
 
 /// The phase of a volume that a claim has.
 const BOUND: &str = "Bound";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_api::kinds::pod::PodVolume;
-use plimsoll_api::kinds::{CsiNode, Node, Pod, StorageClass};
+use plimsoll_api::kinds::{CsiDriver, CsiNode, CsiStorageCapacity, Node, Pod, StorageClass};
 use plimsoll_api::{ConvertError, Interner};
 use plimsoll_engine::gates::Gates;
 use plimsoll_engine::labels::{Name, ObjectKey};
@@ -16,7 +16,6 @@ use plimsoll_engine::{Catalog, Event};
 use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::{Change, Error, Mirrored};
 
-use super::pools::{Driver, Pool};
 use crate::world::{Claim, Volume};
 
 /// What is to be done for a pod.
@@ -111,13 +110,13 @@ impl Ledger {
     }
 
     /// A CSIDriver came, changed or went.
-    pub fn driver(&mut self, change: &Change<Driver>) {
-        self.change(Kind::CsiDriver, change, |driver, names| driver.0.to_engine(names).map(Object::Driver));
+    pub fn driver(&mut self, change: &Change<CsiDriver>) {
+        self.change(Kind::CsiDriver, change, |driver, names| driver.to_engine(names).map(Object::Driver));
     }
 
     /// A CSIStorageCapacity came, changed or went.
-    pub fn pool(&mut self, change: &Change<Pool>) {
-        self.change(Kind::CsiStorageCapacity, change, |pool, names| pool.0.to_engine(names).map(Object::Pool));
+    pub fn pool(&mut self, change: &Change<CsiStorageCapacity>) {
+        self.change(Kind::CsiStorageCapacity, change, |pool, names| pool.to_engine(names).map(Object::Pool));
     }
 
     /// Decides what is to be done for a pod on its node. `now` is in seconds of any clock.

@@ -19,26 +19,26 @@
 //! the first write meets a conflict and nothing is done; for the same reason a refusal is not said at once.
 
 mod ledger;
-mod pools;
 mod write;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim, Pod};
+use plimsoll_api::kinds::{CsiDriver, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, Pod};
 use plimsoll_engine::gates::Gate;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::volumes::{Outcome, VolumePlan};
 use plimsoll_runtime::mirror::key_of;
-use plimsoll_runtime::{Backoff, Change, Context, Error, Mirror, Mirrored, Next, Queue, Recorder, Resource, Severity};
+use plimsoll_runtime::{
+    Backoff, Change, Context, Error, Mirror, Mirrored, Next, Queue, Recorder, Resource, Selection, Severity, reflect,
+};
 use tokio::time::Instant;
 
 use crate::world::World;
-use crate::write::{Writer, about};
+use plimsoll_runtime::write::{Writer, about};
 
 use ledger::{Ledger, Verdict};
-use pools::{Driver, Pool};
 
 /// The name under which events are said.
 const COMPONENT: &str = "plimsoll-rescue";
@@ -81,7 +81,9 @@ pub fn start(context: &Context, world: &World, options: Options) {
         began: Instant::now(),
     });
     rescue.listen();
-    pools::reflect(context, &rescue.drivers, &rescue.pools);
+    // Only rescue among the controllers looks at these two.
+    reflect(context, &rescue.drivers, Selection::default());
+    reflect(context, &rescue.pools, Selection::default());
     let stop = context.tasks.token();
     context.tasks.spawn("rescue", async move {
         rescue.world.synced().await;
@@ -117,8 +119,8 @@ struct Rescue {
     context: Context,
     world: World,
     options: Options,
-    drivers: Arc<Mirror<Driver>>,
-    pools: Arc<Mirror<Pool>>,
+    drivers: Arc<Mirror<CsiDriver>>,
+    pools: Arc<Mirror<CsiStorageCapacity>>,
     /// Held for decisions only, never across a write.
     ledger: Mutex<Ledger>,
     /// The pods that were refused, and may fit when something changes.

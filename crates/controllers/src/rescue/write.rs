@@ -1,16 +1,14 @@
 //! Writing a plan as a scheduler would: volumes first, then claims, so that no provisioner is set to work where a volume
 //! turns out to be taken.
 
-use plimsoll_api::names;
-use plimsoll_engine::labels::ObjectKey;
+use plimsoll_api::edit::{Reference, refer, select_node};
 use plimsoll_engine::model::Version;
 use plimsoll_engine::placement::{Next as Step, Placement, Write};
 use plimsoll_runtime::{Error, Mirrored, Whole};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Rescue;
-use crate::edit::annotate;
-use crate::write::Part;
+use plimsoll_runtime::write::Part;
 
 impl Rescue {
     /// Makes the writes of a placement. Returns how many there were; waiting for the binding is the binder's.
@@ -23,13 +21,13 @@ impl Rescue {
                     let seen = self.world.volumes.named(&volume).ok_or_else(|| gone(&volume))?;
                     is_still(&*seen, version)?;
                     let to = Reference { claim: &claim, uid: &claim_uid, version: claim_version };
-                    let edit = |object: &mut Value| refer(object, &to, mark);
+                    let edit = |object: &mut Value| refer(object, to, mark);
                     self.volumes.change(&seen, Part::Object, edit).await?.meta().version()
                 }
                 Step::Write(Write::SelectNode { claim, version, node }) => {
                     let seen = self.world.claims.get(&claim).ok_or_else(|| gone(&claim.name))?;
                     is_still(&*seen, version)?;
-                    let edit = |object: &mut Value| annotate(object, names::SELECTED_NODE, &node);
+                    let edit = |object: &mut Value| select_node(object, &node);
                     self.claims.change(&seen, Part::Object, edit).await?.meta().version()
                 }
                 // The pod has its node, and what is still to come the binder and the provisioners do.
@@ -39,27 +37,6 @@ impl Rescue {
             placement.written(version);
             written += 1;
         }
-    }
-}
-
-/// The claim that a volume is to refer to.
-struct Reference<'a> {
-    claim: &'a ObjectKey,
-    uid: &'a str,
-    version: Version,
-}
-
-fn refer(volume: &mut Value, to: &Reference<'_>, mark: bool) {
-    volume["spec"]["claimRef"] = json!({
-        "kind": "PersistentVolumeClaim",
-        "apiVersion": "v1",
-        "namespace": &*to.claim.namespace,
-        "name": &*to.claim.name,
-        "uid": to.uid,
-        "resourceVersion": to.version.to_string(),
-    });
-    if mark {
-        annotate(volume, names::BOUND_BY_CONTROLLER, "yes");
     }
 }
 

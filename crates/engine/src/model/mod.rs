@@ -1,5 +1,6 @@
 //! The cluster's objects as decisions see them: parsed, compiled and stripped of all that no rule reads.
 
+mod budget;
 mod claim;
 mod class;
 mod csi;
@@ -12,6 +13,7 @@ mod resources;
 mod volume;
 mod workload;
 
+pub use budget::Budget;
 pub use claim::{Claim, ClaimPhase};
 pub use class::{BindingMode, NO_PROVISIONER, StorageClass};
 pub use csi::{Attachment, CsiDriver, CsiNode, DriverOnNode};

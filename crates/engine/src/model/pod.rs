@@ -25,8 +25,14 @@ pub struct Pod {
     pub nominated_node: Option<Name>,
     /// `status.phase` is Succeeded or Failed: the pod holds nothing any more.
     pub ended: bool,
+    /// `spec.schedulerName`: whose work it is to place it.
+    pub scheduler: Name,
     /// `spec.priority`.
     pub priority: i32,
+    /// `spec.preemptionPolicy` is not `Never`.
+    pub preempts: bool,
+    /// `status.startTime` as written, in UTC, so that text order is time order; `None` where it has not begun.
+    pub started: Option<Name>,
     /// `spec.schedulingGates` is not empty.
     pub gated: bool,
     /// What it asks for and holds.
@@ -55,12 +61,15 @@ pub struct Pod {
     pub spread: Vec<SpreadConstraint>,
     /// `spec.volumes`.
     pub volumes: Vec<PodVolume>,
+    /// Something of its spec that no decision here takes into account, such as claims of devices: it must not be placed
+    /// as though that were not there.
+    pub undecided: Option<Name>,
 }
 
 impl Pod {
     /// A pod that asks for nothing: the start for one that does.
     pub fn named(namespace: &str, name: &str) -> Self {
-        Self { key: ObjectKey::new(namespace, name), ..Self::default() }
+        Self { key: ObjectKey::new(namespace, name), preempts: true, ..Self::default() }
     }
 }
 

@@ -23,7 +23,7 @@ mod score;
 mod shelf;
 mod slab;
 mod survey;
-mod wakeups;
+pub mod wakeups;
 mod zone;
 mod zone_upgrade;
 mod zones;

@@ -141,5 +141,6 @@ pub fn set_version(object: &mut Object, version: Version) {
         Object::Attachment(o) => o.version = version,
         Object::Namespace(o) => o.version = version,
         Object::Workload(o) => o.version = version,
+        Object::Budget(o) => o.version = version,
     }
 }

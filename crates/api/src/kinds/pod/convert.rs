@@ -24,7 +24,10 @@ impl Pod {
             node: some_name(&spec.node_name, names),
             nominated_node: some_name(&self.status.nominated_node_name, names),
             ended: matches!(self.status.phase.as_str(), "Succeeded" | "Failed"),
+            scheduler: names.share(&spec.scheduler_name),
             priority: spec.priority.unwrap_or(0),
+            preempts: spec.preemption_policy != "Never",
+            started: some_name(&self.status.start_time, names),
             gated: !spec.scheduling_gates.is_empty(),
             demand: self.demand(names)?,
             images: PodImages {
@@ -46,7 +49,17 @@ impl Pod {
             preferred_anti_affinity: affinity.pod_anti_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
             spread: spec.topology_spread_constraints.iter().map(|c| c.to_engine(names)).collect(),
             volumes: each(&spec.volumes, "spec.volumes", |v| v.to_engine(names))?,
+            undecided: self.undecided().map(|what| names.share(what)),
         })
+    }
+
+    /// What of the spec no decision takes into account.
+    fn undecided(&self) -> Option<&'static str> {
+        let spec = &self.spec;
+        if !spec.resource_claims.is_empty() {
+            return Some("spec.resourceClaims");
+        }
+        spec.scheduling_group.0.then_some("spec.schedulingGroup")
     }
 
     /// The containers that run as long as the pod does: they alone take host ports.

@@ -36,8 +36,12 @@ slim! {
         pub tolerations: Vec<Toleration>,
         /// How it is spread.
         pub topology_spread_constraints: Vec<SpreadConstraint>,
+        /// Whose work it is to place it.
+        pub scheduler_name: String,
         /// The priority.
         pub priority: Option<i32>,
+        /// Whether it may have others removed: `Never`, or `PreemptLowerPriority` (also where empty).
+        pub preemption_policy: String,
         /// The priority's name.
         pub priority_class_name: String,
         /// What it still waits for.
@@ -54,6 +58,10 @@ slim! {
         pub resources: Option<ResourceRequirements>,
         /// The volumes.
         pub volumes: Vec<PodVolume>,
+        /// Claims of devices.
+        pub resource_claims: Vec<Present>,
+        /// The group that it is to be placed with.
+        pub scheduling_group: Present,
     }
 
     /// `status` of a pod.
@@ -62,6 +70,8 @@ slim! {
         pub phase: String,
         /// The node that preemption makes room on.
         pub nominated_node_name: String,
+        /// When it began on its node, as written.
+        pub start_time: String,
         /// The conditions.
         pub conditions: Vec<PodCondition>,
         /// What the containers have.
@@ -79,7 +89,13 @@ slim! {
         /// The type.
         #[serde(rename = "type")]
         pub kind: String,
+        /// `True`, `False` or `Unknown`.
+        pub status: String,
         /// The reason.
         pub reason: String,
+        /// The reason in full.
+        pub message: String,
+        /// When the status last changed, as written.
+        pub last_transition_time: String,
     }
 }

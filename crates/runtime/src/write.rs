@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use plimsoll_runtime::mirror::key_of;
-use plimsoll_runtime::{About, Context, Error, Mirror, Mirrored, Objects, Whole};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::mirror::{Mirror, Mirrored, Whole, key_of};
+use crate::objects::Objects;
+use crate::recorder::About;
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

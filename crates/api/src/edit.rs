@@ -1,7 +1,11 @@
 //! Small changes to objects as JSON: annotations, finalizers, phases. Each leaves alone what is as it should be, so that an
 //! object which needs nothing is written by nobody.
 
+use plimsoll_engine::labels::ObjectKey;
+use plimsoll_engine::model::Version;
 use serde_json::{Map, Value, json};
+
+use crate::names;
 
 /// The value of an annotation.
 pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
@@ -61,6 +65,37 @@ pub fn phase(object: &mut Value, phase: &str, message: &str) {
     } else {
         status["message"] = json!(message);
     }
+}
+
+/// A claim, as a volume refers to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'a> {
+    /// Its key.
+    pub claim: &'a ObjectKey,
+    /// Its uid.
+    pub uid: &'a str,
+    /// Its version.
+    pub version: Version,
+}
+
+/// Has a volume refer to a claim. `mark` says that no person did this, and that it may be undone.
+pub fn refer(volume: &mut Value, to: Reference<'_>, mark: bool) {
+    volume["spec"]["claimRef"] = json!({
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "namespace": &*to.claim.namespace,
+        "name": &*to.claim.name,
+        "uid": to.uid,
+        "resourceVersion": to.version.to_string(),
+    });
+    if mark {
+        annotate(volume, names::BOUND_BY_CONTROLLER, "yes");
+    }
+}
+
+/// Chooses the node for which a claim's volume is to be made.
+pub fn select_node(claim: &mut Value, node: &str) {
+    annotate(claim, names::SELECTED_NODE, node);
 }
 
 /// The object's field `name`, an object itself even where it was missing.

@@ -1,0 +1,161 @@
+//! The binding cycle: a placement is carried out, beside the loop that chooses.
+
+use std::sync::Arc;
+
+use plimsoll_api::edit::{Reference, refer, select_node};
+use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim};
+use plimsoll_engine::labels::{Name, ObjectKey};
+use plimsoll_engine::model::{Pod, Version};
+use plimsoll_engine::object::{Kind, Object};
+use plimsoll_engine::placement::{Next, Placement, Write};
+use plimsoll_engine::volumes::VolumePlan;
+use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_runtime::write::{Part, Writer};
+use plimsoll_runtime::{Error, Mirrored, Resource, Whole};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::Inner;
+
+/// A pod that counts as placed though the API server does not know of it yet.
+pub(crate) struct Assumed {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) node: Name,
+    pub(crate) plan: VolumePlan,
+}
+
+/// What a placement does next, as far as this side is concerned.
+enum Step {
+    Write(Write),
+    Wait,
+    Done,
+    Failed(String),
+}
+
+impl Inner {
+    /// Carries out a placement to its end, good or bad.
+    pub(crate) async fn bind(self: Arc<Self>, assumed: Assumed, mut placement: Placement) {
+        let told = Arc::new(Notify::new());
+        let mut wait_ends = None;
+        let outcome = loop {
+            match self.next(&assumed, &mut placement, &told) {
+                Step::Write(write) => match self.write(write).await {
+                    Ok(version) => placement.written(version),
+                    Err(error) => placement.refused(error),
+                },
+                Step::Wait => {
+                    let end = *wait_ends.get_or_insert_with(|| Instant::now() + self.options.bind_timeout);
+                    if tokio::time::timeout_at(end, told.notified()).await.is_err() {
+                        placement.timed_out();
+                    }
+                }
+                Step::Done => break Ok(()),
+                Step::Failed(why) => break Err(why),
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                self.desk.lock().queue.done(&assumed.pod.key);
+                self.reporter.scheduled(&assumed.pod, &assumed.node);
+            }
+            Err(why) => self.take_back(&assumed, &why),
+        }
+    }
+
+    /// What is next, by what the catalog has seen. Where that is to wait, `told` hears of the next change.
+    fn next(&self, assumed: &Assumed, placement: &mut Placement, told: &Arc<Notify>) -> Step {
+        let mut desk = self.desk.lock();
+        let binding_volumes = |why: String| format!("running PreBind plugin \"VolumeBinding\": {why}");
+        match placement.next(&desk.catalog) {
+            Next::Write(write) => Step::Write(write),
+            Next::Wait(wait) => {
+                let cluster_wide = |name: &Name| ObjectKey { namespace: Name::from(""), name: name.clone() };
+                for claim in wait.claims {
+                    // What becomes of the claim may show in its volume first.
+                    let volume = desk.catalog.observed_claim(&claim).map(|c| c.volume.clone());
+                    if let Some(volume) = volume.filter(|v| !v.is_empty()) {
+                        desk.wait(Kind::PersistentVolume, cluster_wide(&volume), told);
+                    }
+                    desk.wait(Kind::PersistentVolumeClaim, claim, told);
+                }
+                for volume in &wait.volumes {
+                    desk.wait(Kind::PersistentVolume, cluster_wide(volume), told);
+                }
+                for volume in assumed.plan.claims.iter().filter_map(|c| c.volume.as_ref()) {
+                    desk.wait(Kind::PersistentVolume, cluster_wide(volume), told);
+                }
+                desk.wait(Kind::Node, cluster_wide(&assumed.node), told);
+                desk.wait(Kind::Pod, assumed.pod.key.clone(), told);
+                Step::Wait
+            }
+            Next::Done => Step::Done,
+            Next::Failed(failure) => Step::Failed(match failure {
+                plimsoll_engine::placement::Failure::Refused(why) => why,
+                other => binding_volumes(other.to_string()),
+            }),
+        }
+    }
+
+    /// Makes one write. Returns the version that the object has then, or what the pod's condition is to say.
+    async fn write(&self, write: Write) -> Result<Version, String> {
+        let binding_volumes =
+            |error: Error| format!("running PreBind plugin \"VolumeBinding\": binding volumes: {error}");
+        match write {
+            Write::BindVolume { volume, version, claim, claim_uid, claim_version, mark } => {
+                let to = Reference { claim: &claim, uid: &claim_uid, version: claim_version };
+                let seen = self.world.volumes.named(&volume);
+                let writer: Writer<PersistentVolume> = Writer::new(&self.context, &self.world.volumes);
+                self.change(&writer, seen, &volume, version, |object| refer(object, to, mark))
+                    .await
+                    .map_err(binding_volumes)
+            }
+            Write::SelectNode { claim, version, node } => {
+                let seen = self.world.claims.get(&claim);
+                let writer: Writer<PersistentVolumeClaim> = Writer::new(&self.context, &self.world.claims);
+                let edit = |object: &mut Value| select_node(object, &node);
+                self.change(&writer, seen, &claim.name, version, edit).await.map_err(binding_volumes)
+            }
+            Write::BindPod { pod, uid, node } => {
+                let binding = json!({"apiVersion": "v1", "kind": "Binding",
+                    "metadata": {"namespace": &*pod.namespace, "name": &*pod.name, "uid": &*uid},
+                    "target": {"kind": "Node", "name": &*node}});
+                let path = Resource::PODS.sub_path(&pod.namespace, &pod.name, "binding");
+                let answer = self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await;
+                answer.map(|_| 0).map_err(|error| format!("running Bind plugin \"DefaultBinder\": {error}"))
+            }
+        }
+    }
+
+    /// Changes an object that is still what the plan was made from.
+    async fn change<T: Mirrored>(
+        &self,
+        writer: &Writer<T>,
+        seen: Option<Arc<Whole<T>>>,
+        name: &str,
+        planned: Version,
+        edit: impl FnOnce(&mut Value),
+    ) -> Result<Version, Error> {
+        let seen = seen.ok_or_else(|| Error::NotFound(format!("{name} is gone")))?;
+        if seen.meta().version() != planned {
+            return Err(Error::Conflict(format!("{name} changed after it was planned for")));
+        }
+        Ok(writer.change(&seen, Part::Object, edit).await?.meta().version())
+    }
+
+    /// Takes back what was assumed; the pod is tried again after a while. What was written stays: the volume controller
+    /// completes it or the provisioner clears it, and the next decision sees it.
+    fn take_back(&self, assumed: &Assumed, why: &str) {
+        let mut desk = self.desk.lock();
+        let pod = &assumed.pod;
+        desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
+        let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
+        match known {
+            Some(known) => self.fail(&mut desk, &known, why),
+            None => desk.queue.done(&pod.key),
+        }
+        // To everybody else it is as though a pod had gone from its node.
+        let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };
+        desk.wake(Change::Deleted(&Object::Pod(Box::new(freed))));
+    }
+}

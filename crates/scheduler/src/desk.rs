@@ -1,0 +1,128 @@
+//! The desk: what the scheduler knows and has in hand, under one lock.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_api::Interner;
+use plimsoll_engine::labels::{Name, ObjectKey};
+use plimsoll_engine::model::Pod;
+use plimsoll_engine::object::{Kind, Object};
+use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::{Catalog, Event};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::queue::{Backoff, PodQueue};
+
+/// What is behind a lock that a panic elsewhere does not take away.
+pub(crate) struct Shared<T>(Mutex<T>);
+
+impl<T> Shared<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self(Mutex::new(inner))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the scheduler knows and has in hand.
+pub(crate) struct Desk {
+    pub(crate) catalog: Catalog,
+    pub(crate) queue: PodQueue,
+    pub(crate) names: Interner,
+    /// The `schedulerName`s that are ours.
+    ours: Vec<Name>,
+    /// Placements that wait for something of an object: told when it changes. A placement that has moved on is told in
+    /// vain, and looks again.
+    waiting: BTreeMap<(Kind, ObjectKey), Vec<Arc<Notify>>>,
+    work: Arc<Notify>,
+}
+
+impl Desk {
+    pub(crate) fn new(ours: Vec<Name>, backoff: Backoff, work: Arc<Notify>) -> Self {
+        Self {
+            catalog: Catalog::new(),
+            queue: PodQueue::new(backoff),
+            names: Interner::new(),
+            ours,
+            waiting: BTreeMap::new(),
+            work,
+        }
+    }
+
+    /// Whether a pod is ours to place now.
+    pub(crate) fn is_ours(&self, pod: &Pod) -> bool {
+        pod.node.is_none() && !pod.ended && self.ours.contains(&pod.scheduler)
+    }
+
+    /// Takes note of an object that came or changed. `old` is what it was.
+    pub(crate) fn set(&mut self, old: Option<Object>, new: Object) {
+        let (kind, key) = (new.kind(), new.key());
+        if !self.catalog.apply(Event::Set(new.clone())) {
+            return;
+        }
+        match &new {
+            Object::Pod(pod) => self.pod_set(old.as_ref(), pod, &new),
+            _ => self.wake(match &old {
+                Some(old) => Change::Updated { old, new: &new },
+                None => Change::Added(&new),
+            }),
+        }
+        self.tell(kind, &key);
+    }
+
+    /// Takes note of an object that went.
+    pub(crate) fn gone(&mut self, old: Object) {
+        let (kind, key, version) = (old.kind(), old.key(), old.version());
+        self.catalog.apply(Event::Gone { kind, key: key.clone(), version });
+        if kind == Kind::Pod {
+            self.queue.remove(&key);
+        }
+        self.wake(Change::Deleted(&old));
+        self.tell(kind, &key);
+    }
+
+    fn pod_set(&mut self, old: Option<&Object>, pod: &Pod, new: &Object) {
+        let now = Instant::now();
+        if self.is_ours(pod) {
+            let before = match old {
+                Some(Object::Pod(before)) => Some(&**before),
+                _ => None,
+            };
+            self.queue.set(before, pod, now);
+            self.work.notify_one();
+            return;
+        }
+        self.queue.remove(&pod.key);
+        let placed = |object: &Object| matches!(object, Object::Pod(p) if p.node.is_some());
+        if placed(new) {
+            match old.filter(|old| placed(old)) {
+                Some(old) => self.wake(Change::Updated { old, new }),
+                None => self.wake(Change::Added(new)),
+            }
+        }
+    }
+
+    /// Wakes the pods that a change could help.
+    pub(crate) fn wake(&mut self, change: Change<'_>) {
+        if self.queue.wake(change, Instant::now()) {
+            self.work.notify_one();
+        }
+    }
+
+    /// Has `placement` told of the next change of an object.
+    pub(crate) fn wait(&mut self, kind: Kind, key: ObjectKey, placement: &Arc<Notify>) {
+        let waiting = self.waiting.entry((kind, key)).or_default();
+        if !waiting.iter().any(|known| Arc::ptr_eq(known, placement)) {
+            waiting.push(placement.clone());
+        }
+    }
+
+    fn tell(&mut self, kind: Kind, key: &ObjectKey) {
+        for placement in self.waiting.remove(&(kind, key.clone())).into_iter().flatten() {
+            placement.notify_one();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The scheduler: a pod leaves the queue, the engine chooses its node and what happens to its claims there, the choice is
+//! assumed, and a task of its own writes it down.
+//!
+//! ```text
+//!            world.rs                    queue/              cycle.rs                     binding.rs
+//!  API ── watch ──► Desk { catalog, queue } ──► next pod ──► choose ──► assume ──────────► volumes, claims,
+//!   ▲                        ▲                                │ nothing fits    │ failed   wait, pod
+//!   │                        └── comes back, with a reason ◄──┴─────────────────┘             │
+//!   └──── conditions, events (report.rs) ◄────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Everything that decides stands under one lock, the [`desk::Desk`]: an event is either before a decision or after it. What
+//! talks to the API server never holds it.
+
+mod binding;
+mod cycle;
+mod desk;
+pub mod queue;
+mod report;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::gates::Gate;
+use plimsoll_engine::labels::Name;
+use plimsoll_runtime::{Context, Recorder, reflector};
+use tokio::sync::Notify;
+
+use desk::{Desk, Shared};
+use report::Reporter;
+use world::World;
+
+/// How the scheduler works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The `schedulerName`s of the pods that are its own.
+    pub names: Vec<Name>,
+    /// How long a pod's volumes may take to be bound, once all is written.
+    pub bind_timeout: Duration,
+    /// How long a pod waits after its first failure, and at most.
+    pub backoff: queue::Backoff,
+    /// How long until everything is listed again, in case a watch skipped something.
+    pub relist: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            names: vec![Name::from("default-scheduler")],
+            bind_timeout: Duration::from_secs(600),
+            backoff: queue::Backoff::default(),
+            relist: reflector::RELIST,
+        }
+    }
+}
+
+/// A scheduler at work.
+#[derive(Clone)]
+pub struct Scheduler {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    context: Context,
+    options: Options,
+    desk: Arc<Shared<Desk>>,
+    world: World,
+    reporter: Reporter,
+    /// Told when there may be a pod to schedule.
+    work: Arc<Notify>,
+}
+
+/// Starts the scheduler as tasks of the context.
+pub fn start(context: &Context, options: Options) -> Scheduler {
+    let mut context = context.clone();
+    // A claim that is not there yet cannot be assumed.
+    context.gates = context.gates.with(Gate::EphemeralForecast, false);
+    let work = Arc::new(Notify::new());
+    let desk = Arc::new(Shared::new(Desk::new(options.names.clone(), options.backoff, work.clone())));
+    let world = World::new();
+    world.listen(&desk);
+    let recorder = Recorder::new(&context, options.names.first().map_or("default-scheduler", |name| name));
+    let reporter = Reporter::start(&context, recorder, &world);
+    world.start(&context, options.relist);
+    let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
+    let running = inner.clone();
+    let stop = context.tasks.token();
+    context.tasks.spawn("scheduler", async move {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = running.run() => {}
+        }
+    });
+    Scheduler { inner }
+}
+
+impl Scheduler {
+    /// Whether everything was listed once: before that nothing is decided.
+    pub fn is_synced(&self) -> bool {
+        self.inner.world.is_synced()
+    }
+
+    /// Whether no pod is being placed and none is due.
+    pub fn is_idle(&self) -> bool {
+        self.inner.desk.lock().queue.is_idle(tokio::time::Instant::now())
+    }
+}

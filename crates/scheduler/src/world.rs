@@ -1,0 +1,185 @@
+//! What the scheduler watches: every kind that a decision reads, each event told to the desk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_api::kinds::{
+    CsiDriver, CsiNode, CsiStorageCapacity, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, ReplicaSetSelector, ReplicationController, Service, StatefulSetSelector, StorageClass,
+    VolumeAttachment,
+};
+use plimsoll_api::{ConvertError, Interner};
+use plimsoll_engine::object::Object;
+use plimsoll_runtime::mirror::key_of;
+use plimsoll_runtime::{Change, Context, Mirror, Mirrored, Selection, Whole, reflect};
+
+use crate::desk::{Desk, Shared};
+
+/// The mirrors.
+#[derive(Clone, Default)]
+pub(crate) struct World {
+    pub(crate) pods: Arc<Mirror<Pod>>,
+    pub(crate) volumes: Arc<Mirror<Whole<PersistentVolume>>>,
+    pub(crate) claims: Arc<Mirror<Whole<PersistentVolumeClaim>>>,
+    nodes: Arc<Mirror<Node>>,
+    classes: Arc<Mirror<StorageClass>>,
+    csi_nodes: Arc<Mirror<CsiNode>>,
+    drivers: Arc<Mirror<CsiDriver>>,
+    pools: Arc<Mirror<CsiStorageCapacity>>,
+    attachments: Arc<Mirror<VolumeAttachment>>,
+    namespaces: Arc<Mirror<Namespace>>,
+    services: Arc<Mirror<Service>>,
+    replication_controllers: Arc<Mirror<ReplicationController>>,
+    replica_sets: Arc<Mirror<ReplicaSetSelector>>,
+    stateful_sets: Arc<Mirror<StatefulSetSelector>>,
+    budgets: Arc<Mirror<PodDisruptionBudget>>,
+}
+
+/// A kind that the engine is told of.
+trait Told: Mirrored {
+    fn told(&self, names: &mut Interner) -> Result<Object, ConvertError>;
+}
+
+macro_rules! told {
+    ($($kind:ty => $object:expr),* $(,)?) => {
+        $(impl Told for $kind {
+            fn told(&self, names: &mut Interner) -> Result<Object, ConvertError> {
+                self.to_engine(names).map($object)
+            }
+        })*
+    };
+}
+
+told! {
+    Node => Object::Node,
+    StorageClass => Object::Class,
+    CsiNode => Object::CsiNode,
+    CsiDriver => Object::Driver,
+    CsiStorageCapacity => Object::Pool,
+    VolumeAttachment => Object::Attachment,
+    Namespace => Object::Namespace,
+    Service => Object::Workload,
+    ReplicationController => Object::Workload,
+    ReplicaSetSelector => Object::Workload,
+    StatefulSetSelector => Object::Workload,
+    PodDisruptionBudget => Object::Budget,
+    Pod => |pod| Object::Pod(Box::new(pod)),
+    PersistentVolume => Object::Volume,
+    PersistentVolumeClaim => Object::Claim,
+}
+
+impl<T: Told> Told for Whole<T> {
+    fn told(&self, names: &mut Interner) -> Result<Object, ConvertError> {
+        self.slim.told(names)
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tells the desk of every change.
+    pub(crate) fn listen(&self, desk: &Arc<Shared<Desk>>) {
+        tell(&self.pods, desk);
+        tell(&self.volumes, desk);
+        tell(&self.claims, desk);
+        tell(&self.nodes, desk);
+        tell(&self.classes, desk);
+        tell(&self.csi_nodes, desk);
+        tell(&self.drivers, desk);
+        tell(&self.pools, desk);
+        tell(&self.attachments, desk);
+        tell(&self.namespaces, desk);
+        tell(&self.services, desk);
+        tell(&self.replication_controllers, desk);
+        tell(&self.replica_sets, desk);
+        tell(&self.stateful_sets, desk);
+        tell(&self.budgets, desk);
+    }
+
+    /// Begins to keep the mirrors true. Everything is listed again after `relist`.
+    pub(crate) fn start(&self, context: &Context, relist: Duration) {
+        let selection = || Selection { relist, ..Selection::default() };
+        // Pods that have ended hold nothing; to be told that they are gone is enough.
+        let fields = "status.phase!=Succeeded,status.phase!=Failed".to_owned();
+        reflect(context, &self.pods, Selection { fields, relist });
+        reflect(context, &self.volumes, selection());
+        reflect(context, &self.claims, selection());
+        reflect(context, &self.nodes, selection());
+        reflect(context, &self.classes, selection());
+        reflect(context, &self.csi_nodes, selection());
+        reflect(context, &self.drivers, selection());
+        reflect(context, &self.pools, selection());
+        reflect(context, &self.attachments, selection());
+        reflect(context, &self.namespaces, selection());
+        reflect(context, &self.services, selection());
+        reflect(context, &self.replication_controllers, selection());
+        reflect(context, &self.replica_sets, selection());
+        reflect(context, &self.stateful_sets, selection());
+        reflect(context, &self.budgets, selection());
+    }
+
+    /// Done when every mirror has its first list: nothing may be decided before (RG-2).
+    pub(crate) async fn synced(&self) {
+        self.pods.synced().await;
+        self.volumes.synced().await;
+        self.claims.synced().await;
+        self.nodes.synced().await;
+        self.classes.synced().await;
+        self.csi_nodes.synced().await;
+        self.drivers.synced().await;
+        self.pools.synced().await;
+        self.attachments.synced().await;
+        self.namespaces.synced().await;
+        self.services.synced().await;
+        self.replication_controllers.synced().await;
+        self.replica_sets.synced().await;
+        self.stateful_sets.synced().await;
+        self.budgets.synced().await;
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.pods.is_synced()
+            && self.volumes.is_synced()
+            && self.claims.is_synced()
+            && self.nodes.is_synced()
+            && self.classes.is_synced()
+            && self.csi_nodes.is_synced()
+            && self.drivers.is_synced()
+            && self.pools.is_synced()
+            && self.attachments.is_synced()
+            && self.namespaces.is_synced()
+            && self.services.is_synced()
+            && self.replication_controllers.is_synced()
+            && self.replica_sets.is_synced()
+            && self.stateful_sets.is_synced()
+            && self.budgets.is_synced()
+    }
+}
+
+fn tell<T: Told>(mirror: &Mirror<T>, desk: &Arc<Shared<Desk>>) {
+    let desk = desk.clone();
+    mirror.listen(move |change| {
+        let mut desk = desk.lock();
+        match change {
+            Change::Set { old, new } => {
+                let old = old.as_ref().and_then(|old| old.told(&mut desk.names).ok());
+                match new.told(&mut desk.names) {
+                    Ok(new) => desk.set(old, new),
+                    Err(error) => {
+                        // What cannot be read is not there: better than what it was before, which it is not any more.
+                        let (kind, key) = (T::RESOURCE.kind, key_of(&**new));
+                        tracing::warn!(kind, %key, %error, "an object cannot be read and is left out");
+                        old.into_iter().for_each(|old| desk.gone(old));
+                    }
+                }
+            }
+            Change::Gone { old } => {
+                if let Ok(old) = old.told(&mut desk.names) {
+                    desk.gone(old);
+                }
+            }
+        }
+    });
+}
