@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::controller::args::{self as controller, ControllerArgs};
+use crate::scheduler::args::SchedulerArgs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plimsoll_engine::gates::{Gate, Gates};
 
@@ -40,6 +41,11 @@ pub enum Verb {
     /// controllers for volumes, on any Kubernetes cluster, and takes its flags.
     #[command(after_help = crate::controller::args::EXAMPLES)]
     Controller(Box<ControllerArgs>),
+    /// Place pods where their volumes are, or can be made
+    ///
+    /// Takes the place of kube-scheduler on any Kubernetes cluster, or runs beside it under a schedulerName of its own.
+    #[command(after_help = crate::scheduler::args::EXAMPLES)]
+    Scheduler(Box<SchedulerArgs>),
 }
 
 const APISERVER_EXAMPLES: &str = "\

@@ -2,7 +2,7 @@
 
 use tracing_subscriber::EnvFilter;
 
-use crate::controller::args::LoggingFormat;
+use crate::process::args::LoggingFormat;
 
 /// Begins to log.
 pub fn start(verbosity: u8, format: LoggingFormat) {

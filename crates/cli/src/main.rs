@@ -8,6 +8,8 @@ mod failure;
 mod load;
 mod logging;
 mod printer;
+mod process;
+mod scheduler;
 mod signals;
 mod text;
 
@@ -47,5 +49,6 @@ fn run(cli: &Cli, printer: &mut Printer) -> Result<Found, Failure> {
         Verb::Explain(args) => explain::run(args, printer),
         Verb::Apiserver(args) => apiserver::run(args, printer),
         Verb::Controller(args) => controller::run(args, printer),
+        Verb::Scheduler(args) => scheduler::run(args, printer),
     }
 }
