@@ -56,7 +56,7 @@ impl Inner {
         };
         match outcome {
             Ok(()) => {
-                self.desk.lock().queue.done(&assumed.pod.key);
+                self.desk.lock().done(&assumed.pod);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
             Err(why) => self.take_back(&assumed, &why),
@@ -170,7 +170,7 @@ impl Inner {
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail(&mut desk, &known, why),
-            None => desk.queue.done(&pod.key),
+            None => desk.done(pod),
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };
