@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
+use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Choice, Diagnosis};
 use tokio::time::Instant;
 
@@ -47,6 +48,13 @@ impl Inner {
             desk.queue.done(key);
             return;
         };
+        if desk.catalog.nodes().is_empty() {
+            self.reporter.failed(&pod, Reason::Unschedulable, "no nodes available to schedule pods");
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.queue.failed(key, Failure::Refused(any_node), Instant::now());
+            return;
+        }
         match desk.catalog.choose(&pod, self.context.gates) {
             Ok(Some(choice)) => self.place(&mut desk, &pod, choice),
             Ok(None) | Err(_) => {
