@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::diagnose::Tally;
-use crate::gates::Gates;
 use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::NodeIndex;
-use crate::reason::Status;
+use crate::reason::{Refusal, Status};
+use crate::rules::Rules;
 
 use trial::Trial;
 
@@ -66,8 +66,8 @@ impl Shortlist {
 /// What an attempt to make room for a pod goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
-    /// The gates.
-    pub gates: Gates,
+    /// The rules.
+    pub rules: &'a Rules,
     /// How many nodes are compared.
     pub shortlist: Shortlist,
     /// The nodes where removing pods could help ([`crate::Diagnosis::preemptible`]).
@@ -209,7 +209,7 @@ impl Catalog {
             return Err(Useless::NoVictims);
         }
         let expected = attempt.expected.get(&name).map(Vec::as_slice).unwrap_or_default();
-        let mut trial = Trial::begin(self, pod, attempt.gates, node, expected);
+        let mut trial = Trial::begin(self, pod, attempt.rules, node, expected);
         let found = victims::select(&mut trial, lower);
         trial.end();
         let (victims, violations) = found.map_err(Useless::Refused)?;
@@ -225,7 +225,7 @@ enum Useless {
     /// No pod of lower priority is there.
     NoVictims,
     /// The pod does not fit even without them.
-    Refused(Vec<crate::reason::Refusal>),
+    Refused(Vec<Refusal>),
     /// The pod fits as it is.
     NoneNeeded(Name),
 }

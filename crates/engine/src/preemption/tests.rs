@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::catalog::Event;
+use crate::gates::Gates;
 use crate::labels::ObjectKey;
 use crate::model::{Budget, Resources};
 use crate::object::Object;
@@ -58,8 +59,9 @@ fn cluster(nodes: &[(&str, i64)], pods: &[Pod], budgets: &[Budget]) -> Catalog {
 fn attempt_with(catalog: &mut Catalog, pod: &Pod, expected: &Expected) -> Preemption {
     let preemptible = catalog.diagnose(pod, Gates::AS_UPSTREAM).preemptible;
     let nominated = pod.nominated_node.clone();
+    let rules = Rules::new(Gates::AS_UPSTREAM);
     let attempt = Attempt {
-        gates: Gates::AS_UPSTREAM,
+        rules: &rules,
         shortlist: Shortlist::default(),
         preemptible: &preemptible,
         nominated: nominated.as_ref(),
@@ -253,10 +255,11 @@ fn room_is_made_for_expected_pods_too() {
         attempt_with(&mut catalog, &judged, &too_much).message(),
         "preemption: 0/1 nodes are available: 1 Insufficient cpu."
     );
-    let refusals = catalog.refusals_beside(&asking("r", 5, "0"), Gates::AS_UPSTREAM, &name("n1"), &too_much["n1"]);
+    let rules = Rules::new(Gates::AS_UPSTREAM);
+    let refusals = catalog.refusals_beside(&asking("r", 5, "0"), &rules, &name("n1"), &too_much["n1"]);
     assert_eq!(refusals, []);
     catalog.apply(Event::Gone { kind: crate::Kind::Pod, key: pods[0].key.clone(), version: 0 });
-    let refusals = catalog.refusals_beside(&judged, Gates::AS_UPSTREAM, &name("n1"), &expected["n1"]);
+    let refusals = catalog.refusals_beside(&judged, &rules, &name("n1"), &expected["n1"]);
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     assert!(catalog.choose(&judged, Gates::AS_UPSTREAM).unwrap().is_some(), "nobody is left on the node");
 }
@@ -297,8 +300,9 @@ fn the_shortlist_ends_once_it_is_long_enough() {
     let mut catalog = cluster(&[("n1", 4), ("n2", 4)], &pods, &[budget("a", 0)]);
     let judged = asking("p", 10, "1");
     let preemptible = catalog.diagnose(&judged, Gates::AS_UPSTREAM).preemptible;
+    let rules = Rules::new(Gates::AS_UPSTREAM);
     let short = |preemptible| Attempt {
-        gates: Gates::AS_UPSTREAM,
+        rules: &rules,
         shortlist: Shortlist { percentage: 0, absolute: 1 },
         preemptible,
         nominated: None,

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::decide::rejection;
-use crate::filters::NodeFilters;
-use crate::gates::Gates;
+use crate::decide::Case;
 use crate::labels::Name;
 use crate::model::{Budget, Pod};
 use crate::nodes::NodeIndex;
 use crate::reason::Refusal;
+use crate::rules::Rules;
 
 /// Pods taken off a node for a while. [`Trial::end`] seats all of them again.
 pub(super) struct Trial<'a> {
     catalog: &'a mut Catalog,
     pod: &'a Pod,
-    gates: Gates,
+    rules: &'a Rules,
     node: NodeIndex,
     /// Pods that are nominated to the node.
     expected: &'a [Arc<Pod>],
@@ -27,11 +26,11 @@ impl<'a> Trial<'a> {
     pub(super) fn begin(
         catalog: &'a mut Catalog,
         pod: &'a Pod,
-        gates: Gates,
+        rules: &'a Rules,
         node: NodeIndex,
         expected: &'a [Arc<Pod>],
     ) -> Self {
-        Self { catalog, pod, gates, node, expected, away: Vec::new() }
+        Self { catalog, pod, rules, node, expected, away: Vec::new() }
     }
 
     /// Takes a pod off the node.
@@ -55,15 +54,15 @@ impl<'a> Trial<'a> {
 
     /// Whether the pod fits as the node is now, both with and without the pods that are expected there.
     pub(super) fn fits(&mut self) -> bool {
-        let Self { catalog, pod, gates, node, expected, .. } = self;
-        catalog.with_expected(*node, expected, |c| c.fits_on(pod, *gates, *node)) && catalog.fits_on(pod, *gates, *node)
+        let Self { catalog, pod, rules, node, expected, .. } = self;
+        catalog.with_expected(*node, expected, |c| c.fits_on(pod, rules, *node)) && catalog.fits_on(pod, rules, *node)
     }
 
     /// Why it does not fit.
     pub(super) fn refusals(&mut self) -> Vec<Refusal> {
-        let Self { catalog, pod, gates, node, expected, .. } = self;
-        let beside = catalog.with_expected(*node, expected, |c| c.refusals_on(pod, *gates, *node));
-        if beside.is_empty() { catalog.refusals_on(pod, *gates, *node) } else { beside }
+        let Self { catalog, pod, rules, node, expected, .. } = self;
+        let beside = catalog.with_expected(*node, expected, |c| c.refusals_on(pod, rules, *node));
+        if beside.is_empty() { catalog.refusals_on(pod, rules, *node) } else { beside }
     }
 
     pub(super) fn budgets(&self) -> impl Iterator<Item = &Budget> {
@@ -74,18 +73,13 @@ impl<'a> Trial<'a> {
 impl Catalog {
     /// Why a pod does not fit on a node beside the pods that are expected there; nothing where it does. The catalog is
     /// afterwards what it was before.
-    pub fn refusals_beside(&mut self, pod: &Pod, gates: Gates, node: &Name, expected: &[Arc<Pod>]) -> Vec<Refusal> {
+    pub fn refusals_beside(&mut self, pod: &Pod, rules: &Rules, node: &Name, expected: &[Arc<Pod>]) -> Vec<Refusal> {
         let Some(index) = self.nodes().by_name(node).map(|row| row.index()) else { return Vec::new() };
-        self.with_expected(index, expected, |catalog| catalog.refusals_on(pod, gates, index))
+        self.with_expected(index, expected, |catalog| catalog.refusals_on(pod, rules, index))
     }
 
     /// Answers as though the expected pods were on the node. One that has a place already keeps it.
-    fn with_expected<T>(
-        &mut self,
-        node: NodeIndex,
-        expected: &[Arc<Pod>],
-        ask: impl FnOnce(&mut Catalog) -> T,
-    ) -> T {
+    fn with_expected<T>(&mut self, node: NodeIndex, expected: &[Arc<Pod>], ask: impl FnOnce(&mut Catalog) -> T) -> T {
         let name = self.nodes().get(node).map(|row| row.node().name.clone());
         let mut seated = Vec::new();
         for guest in expected {
@@ -102,26 +96,18 @@ impl Catalog {
         answer
     }
 
-    fn fits_on(&self, pod: &Pod, gates: Gates, node: NodeIndex) -> bool {
+    fn fits_on(&self, pod: &Pod, rules: &Rules, node: NodeIndex) -> bool {
         let Some(row) = self.nodes().get(node) else { return false };
-        let filters = NodeFilters::prepare(pod, &self.view());
-        if !filters.fits(row) {
-            return false;
-        }
-        let volumes = self.volumes_of(pod, gates);
-        rejection(pod, &filters, &volumes).is_none() && volumes.suitability(node).is_some()
+        let case = Case::prepare(self, pod, rules);
+        case.filters.fits(row) && case.rejection().is_none() && case.volumes.suitability(node).is_some()
     }
 
-    fn refusals_on(&self, pod: &Pod, gates: Gates, node: NodeIndex) -> Vec<Refusal> {
+    fn refusals_on(&self, pod: &Pod, rules: &Rules, node: NodeIndex) -> Vec<Refusal> {
         let Some(row) = self.nodes().get(node) else { return Vec::new() };
-        let filters = NodeFilters::prepare(pod, &self.view());
-        let volumes = self.volumes_of(pod, gates);
-        if let Some(rejection) = rejection(pod, &filters, &volumes) {
-            return vec![rejection];
+        let case = Case::prepare(self, pod, rules);
+        match case.rejection() {
+            Some(rejection) => vec![rejection],
+            None => case.refusals(row),
         }
-        let mut refusals = filters.refusals(row);
-        refusals.extend(volumes.refusals(node));
-        refusals.sort_by_key(|r| r.plugin);
-        refusals
     }
 }
