@@ -53,7 +53,7 @@ impl Inner {
             desk.queue.done(key);
             return;
         };
-        match desk.choose(&pod, &self.rules) {
+        match desk.choose(&pod, &self.profile(&pod).rules) {
             Ok(choice) => self.place(&mut desk, &pod, choice),
             Err(refused) => self.refuse(&mut desk, &pod, &refused),
         }
@@ -84,7 +84,7 @@ impl Inner {
 
     /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
     fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
-        let diagnosis = desk.catalog.diagnose_by(pod, &self.rules, &refused.beside);
+        let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
             return;
@@ -99,7 +99,7 @@ impl Inner {
         }
         let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
         let message = format!("{} {}", diagnosis.summary, room.message);
-        self.reporter.failed(pod, Reason::Unschedulable, &message, room.nominate);
+        self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => self.evict(eviction, diagnosis.refused_by),
             None => desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now()),

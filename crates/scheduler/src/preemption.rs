@@ -19,7 +19,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
-use plimsoll_engine::preemption::{Attempt, Candidate, Preemption, Shortlist};
+use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
 use plimsoll_runtime::{Error, Preconditions, Resource};
@@ -72,10 +72,15 @@ impl Inner {
         diagnosis: &Diagnosis,
         expected: &Expected,
     ) -> Room {
+        let profile = self.profile(pod);
+        let Some(shortlist) = profile.preemption else {
+            // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
+            return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
+        };
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
-            rules: &self.rules,
-            shortlist: Shortlist::default(),
+            rules: &profile.rules,
+            shortlist,
             preemptible: &diagnosis.preemptible,
             nominated: nominated.as_ref(),
             expected,
