@@ -1,6 +1,8 @@
 //! `plimsoll scheduler`: the scheduler as a process.
 
 pub mod args;
+#[cfg(test)]
+mod pages;
 mod settings;
 pub mod upstream_flags;
 
