@@ -61,7 +61,7 @@ impl Inner {
             Ok(()) => {
                 let mut desk = self.desk.lock();
                 desk.placements.end(&assumed.pod);
-                desk.queue.done(&assumed.pod.key);
+                desk.done(&assumed.pod);
                 drop(desk);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
@@ -185,7 +185,7 @@ impl Inner {
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail(&mut desk, &known, why),
-            None => desk.queue.done(&pod.key),
+            None => desk.done(pod),
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };
