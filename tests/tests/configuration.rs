@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 const CASES: &str = include_str!("../configuration/cases.yaml");
-const KUBECONFIG: &str = "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+const KUBECONFIG: &str =
+    "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: a, user: {}}]}";
 
 #[derive(Deserialize)]
