@@ -6,6 +6,7 @@ use plimsoll_engine::Choice;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
+use plimsoll_engine::reason::{Code, Plugin};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -15,9 +16,6 @@ use crate::desk::Desk;
 use crate::nominations::Refused;
 use crate::queue::Failure;
 use crate::report::{Nominate, Reason};
-
-/// What upstream says where there is no node at all.
-const NO_NODES: &str = "no nodes available to schedule pods";
 
 impl Inner {
     /// Schedules pods as they become due, until it is dropped.
@@ -52,6 +50,14 @@ impl Inner {
             desk.queue.done(key);
             return;
         };
+        if desk.catalog.nodes().is_empty() {
+            desk.withdraw_nomination(&pod);
+            self.reporter.failed(&pod, Reason::Unschedulable, "no nodes available to schedule pods", Nominate::Clear);
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.queue.failed(key, Failure::Refused(any_node), Instant::now());
+            return;
+        }
         match desk.choose(&pod, &self.rules) {
             Ok(choice) => self.place(&mut desk, &pod, choice),
             Err(refused) => self.refuse(&mut desk, &pod, &refused),
@@ -88,15 +94,9 @@ impl Inner {
             self.fail(desk, pod, error);
             return;
         }
-        if diagnosis.nodes == 0 {
-            desk.withdraw_nomination(pod);
-            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now());
-            return;
-        }
         let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
         let message = format!("{} {}", diagnosis.summary, room.message);
-        self.reporter.failed(pod, Reason::Unschedulable, &message, room.nominate);
+        self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => self.evict(eviction, diagnosis.refused_by),
             None => desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now()),

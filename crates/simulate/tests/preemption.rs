@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 
 mod lab;
+#[path = "preemption/situations.rs"]
+mod situations;
 
 use lab::{Lab, pass, selected};
 use plimsoll_controllers::Options as Controllers;
