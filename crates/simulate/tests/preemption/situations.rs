@@ -7,7 +7,7 @@ use plimsoll_scheduler::Options;
 use serde_json::{Value, json};
 
 use super::lab::pass;
-use super::{bare, condition, is_going, message, nominated};
+use super::{condition, empty, is_going, message, nominated};
 
 const SITUATIONS: &str = include_str!("../../../../tests/preemption/situations.yaml");
 const UPSTREAM: &str = include_str!("../../../../tests/preemption/upstream.json");
@@ -25,7 +25,7 @@ fn resource(kind: &str) -> Resource {
 }
 
 async fn play(situation: &Value) -> Value {
-    let (lab, _controllers) = bare(&[]).await;
+    let lab = empty(&[]).await;
     for object in situation["objects"].as_array().unwrap() {
         let kind = resource(object["kind"].as_str().unwrap());
         lab.create(kind, object.clone()).await;
@@ -44,9 +44,8 @@ async fn play(situation: &Value) -> Value {
     for pod in pods["items"].as_array().unwrap().iter().filter(|pod| is_going(pod)) {
         going.push(pod["metadata"]["name"].as_str().unwrap());
     }
-    let now = lab.get(Resource::PODS, "p").await;
     let said = (&condition(&seen, "PodScheduled")["reason"], message(&seen));
-    json!({"reason": said.0, "message": said.1, "nominated": nominated(&now), "going": going})
+    json!({"reason": said.0, "message": said.1, "nominated": nominated(&seen), "going": going})
 }
 
 #[tokio::test(start_paused = true)]
