@@ -38,7 +38,7 @@ const PLUGIN: &str = "DefaultPreemption";
 
 /// What came of the attempt to make room for a pod.
 pub(crate) struct Room {
-    /// What the pod's condition says of it.
+    /// What the pod's condition says of it; empty where nothing was tried.
     pub(crate) message: String,
     /// What becomes of its nomination.
     pub(crate) nominate: Nominate,
@@ -72,7 +72,15 @@ impl Inner {
         diagnosis: &Diagnosis,
         expected: &Expected,
     ) -> Room {
+        if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
+            return Room { message: String::new(), nominate: Nominate::Clear, eviction: None };
+        }
         let profile = self.profile(pod);
+        if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
+            // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
+            // that is an error of two words, and preemption is not tried.
+            return Room { message: "not found".to_owned(), nominate: Nominate::Keep, eviction: None };
+        }
         let Some(shortlist) = profile.preemption else {
             // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
             return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
