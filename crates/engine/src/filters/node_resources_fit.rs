@@ -92,3 +92,8 @@ impl NodeResourcesFit {
 fn is_full(row: &NodeRow) -> bool {
     i64::try_from(row.pods().len()).unwrap_or(i64::MAX) >= row.node().allocatable.pods
 }
+
+/// Whether a node has room for what a pod asks for.
+pub(crate) fn fits_in(asked: &Resources, row: &NodeRow) -> bool {
+    NodeResourcesFit { asked: asked.clone() }.fits(row)
+}
