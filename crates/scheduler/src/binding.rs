@@ -9,7 +9,7 @@ use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::object::{Kind, Object};
 use plimsoll_engine::placement::{Next, Placement, Write};
 use plimsoll_engine::volumes::VolumePlan;
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Error, Mirrored, Resource, Whole};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl Inner {
         };
         match outcome {
             Ok(()) => {
-                self.desk.lock().queue.done(&assumed.pod.key);
+                self.desk.lock().queue.done(&assumed.pod.key, &assumed.pod.uid);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
             Err(why) => self.take_back(&assumed, &why),
@@ -152,7 +152,7 @@ impl Inner {
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail(&mut desk, &known, why),
-            None => desk.queue.done(&pod.key),
+            None => desk.queue.done(&pod.key, &pod.uid),
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };

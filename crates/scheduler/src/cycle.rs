@@ -44,7 +44,7 @@ impl Inner {
     fn schedule(self: &Arc<Self>, key: &ObjectKey) {
         let mut desk = self.desk.lock();
         let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
-            desk.queue.done(key);
+            desk.queue.remove(key);
             return;
         };
         match desk.catalog.choose(&pod, self.context.gates) {
@@ -76,13 +76,14 @@ impl Inner {
             return;
         }
         self.reporter.failed(pod, Reason::Unschedulable, &diagnosis.summary);
-        desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by.clone()), Instant::now());
+        let why = Failure::Refused(diagnosis.refused_by.clone());
+        desk.queue.failed(&pod.key, &pod.uid, why, &desk.catalog, Instant::now());
     }
 
     /// Something went wrong: the pod is tried again after a while.
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
         self.reporter.failed(pod, Reason::SchedulerError, message);
-        desk.queue.failed(&pod.key, Failure::Error, Instant::now());
+        desk.queue.failed(&pod.key, &pod.uid, Failure::Error, &desk.catalog, Instant::now());
         self.work.notify_one();
     }
 }

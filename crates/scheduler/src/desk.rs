@@ -7,7 +7,7 @@ use plimsoll_api::Interner;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::object::{Kind, Object};
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_engine::{Catalog, Event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -107,7 +107,7 @@ impl Desk {
 
     /// Wakes the pods that a change could help.
     pub(crate) fn wake(&mut self, change: Change<'_>) {
-        if self.queue.wake(change, Instant::now()) {
+        if self.queue.wake(change, &self.catalog, Instant::now()) {
             self.work.notify_one();
         }
     }
