@@ -27,7 +27,7 @@ pub use change::Change;
 pub use key::Key;
 pub use own::own_change_helps;
 pub use touched::{Free, Touched};
-pub use wait::Wait;
+pub use wait::{Asks, Wait};
 
 use crate::model::Pod;
 use crate::object::Object;
@@ -39,11 +39,14 @@ pub fn could_help(plugin: Plugin, code: Code, pod: &Pod, change: Change<'_>) -> 
     change.parts().into_iter().any(|part| part_helps(plugin, code, pod, part))
 }
 
+/// Whether only a change of the pod itself can lift a refusal: see [`own_change_helps`].
+fn is_of_the_pod(plugin: Plugin, code: Code) -> bool {
+    plugin == Plugin::SchedulingGates || [Code::INVALID_RULE, Code::AFFINITY_CONFLICT, Code::UNDECIDED].contains(&code)
+}
+
 fn part_helps(plugin: Plugin, code: Code, pod: &Pod, part: Change<'_>) -> bool {
     match plugin {
-        // Only the pod's own change lifts these: see `own_change_helps`.
-        Plugin::SchedulingGates => false,
-        _ if code == Code::INVALID_RULE || code == Code::AFFINITY_CONFLICT => false,
+        _ if is_of_the_pod(plugin, code) => false,
         Plugin::NodeName => matches!(part, Change::Added(Object::Node(node)) if pod.node.as_ref() == Some(&node.name)),
         Plugin::NodeUnschedulable => nodes::helps_unschedulable(pod, part),
         Plugin::TaintToleration => nodes::helps_taints(pod, part),

@@ -1,14 +1,13 @@
 //! What a change of the waiting pod itself can do for it.
 
-use std::collections::BTreeSet;
-
 use crate::model::Pod;
 use crate::nodes::demand;
-use crate::reason::{Code, Plugin};
+use crate::reason::Plugin;
+use crate::wakeups::Wait;
 
 /// Whether a change of a pod itself could make it schedulable that these refused. What only its status says of it does
 /// not count: its own condition, written because it was refused, must not wake it.
-pub fn own_change_helps(refused_by: &BTreeSet<(Plugin, Code)>, old: &Pod, new: &Pod) -> bool {
+pub fn own_change_helps(wait: &Wait, old: &Pod, new: &Pod) -> bool {
     if old.uid != new.uid || (old.gated && !new.gated) || old.priority != new.priority {
         return true;
     }
@@ -16,6 +15,7 @@ pub fn own_change_helps(refused_by: &BTreeSet<(Plugin, Code)>, old: &Pod, new: &
     let rest = |pod: &Pod| Pod {
         version: 0,
         deleting: false,
+        preempted: false,
         nominated_node: None,
         started: None,
         labels: Default::default(),
@@ -26,7 +26,7 @@ pub fn own_change_helps(refused_by: &BTreeSet<(Plugin, Code)>, old: &Pod, new: &
     if rest(old) != rest(new) {
         return true;
     }
-    let by = |plugin: Plugin| refused_by.iter().any(|(by, _)| *by == plugin);
+    let by = |plugin: Plugin| wait.refused_by().any(|(by, _)| by == plugin);
     (old.labels != new.labels && (by(Plugin::InterPodAffinity) || by(Plugin::PodTopologySpread)))
         || (old.tolerations != new.tolerations
             && (by(Plugin::TaintToleration) || by(Plugin::NodeUnschedulable) || by(Plugin::PodTopologySpread)))

@@ -28,6 +28,8 @@ pub struct Free {
     pub node: Name,
     /// What is left there.
     pub left: Resources,
+    /// The lowest priority of a pod there: whoever is above it may have it removed.
+    pub lowest: Option<i32>,
 }
 
 impl Touched {
@@ -71,7 +73,9 @@ impl Catalog {
     /// What a change touches that the catalog has just been told of.
     pub fn touched_by(&self, change: Change<'_>) -> Touched {
         let mut touched = Touched::default();
-        touched.note([Key::Anything]);
+        if !is_heartbeat(change) {
+            touched.note([Key::Anything]);
+        }
         for part in change.parts() {
             match part {
                 Change::Added(object) => self.note_one(object, None, &mut touched),
@@ -242,7 +246,8 @@ impl Catalog {
         let Some(row) = self.nodes.by_name(node) else { return };
         let mut left = row.node().allocatable.clone();
         left.subtract(row.requested());
-        touched.free.push(Free { node: node.clone(), left });
+        let lowest = row.pods().iter().map(|placed| placed.pod().priority).min();
+        touched.free.push(Free { node: node.clone(), left, lowest });
     }
 
     /// What the claims of a pod that left its place gave back: slots, and what was only promised to them.
@@ -290,6 +295,12 @@ impl Catalog {
         touched.note([Key::PoolsOf(class.clone())]);
         touched.room = self.volumes.room_at(class, node);
     }
+}
+
+/// Nodes say every few seconds that they live; nothing that anybody waits for is in that.
+fn is_heartbeat(change: Change<'_>) -> bool {
+    matches!(change, Change::Updated { old: Object::Node(old), new: Object::Node(new) }
+        if old.labels == new.labels && !taints_differ(old, new) && old.allocatable == new.allocatable)
 }
 
 fn note_volume(volume: &Volume, touched: &mut Touched) {

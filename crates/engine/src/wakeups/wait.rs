@@ -3,25 +3,66 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
-use crate::filters::fits_in;
+use crate::filters::{asked_by, fits_in};
 use crate::labels::Name;
-use crate::model::{Pod, Resources};
-use crate::nodes::demand;
+use crate::model::{HostPort, Pod, Resources};
+use crate::nodes::{NodeRow, UsedPorts};
 use crate::object::Object;
 use crate::reason::{Code, Plugin};
+use crate::rules::Rules;
 use crate::selector::LabelSelector;
 use crate::volumes::{claims_of, delayed_claims};
 use crate::wakeups::pods::{hard_constraints, terms, usable};
 use crate::wakeups::touched::Touched;
 use crate::wakeups::volumes::{promise, space_matters};
-use crate::wakeups::{Change, Key, part_helps};
+use crate::wakeups::{Change, Key, is_of_the_pod, part_helps};
 
 /// What a refused pod waits for: its refusals, and what each of them depends on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wait {
     refusals: Vec<Refused>,
-    /// What it asks a node for, where too little of that was a reason.
-    asks: Option<Resources>,
+    asks: Option<Asks>,
+}
+
+/// What a pod asks a node for, where too little of that was a reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asks {
+    /// The amounts, without what the profile ignores.
+    pub amounts: Resources,
+    /// The pod's priority, where it may have others removed: what those below it hold is as good as free.
+    pub preempts_below: Option<i32>,
+}
+
+impl Asks {
+    /// Whether a node has room, or would have without the pods that could be removed.
+    fn fit(&self, row: &NodeRow) -> bool {
+        let removable = self.preempts_below.filter(|own| row.pods().iter().any(|p| p.pod().priority < *own));
+        fits_in(&self.amounts, row) || removable.is_some_and(|own| self.fit_beside_above(row, own))
+    }
+
+    fn fit_beside_above(&self, row: &NodeRow, own: i32) -> bool {
+        let Resources { mut cpu_milli, mut memory, mut ephemeral_storage, mut pods, mut scalar } =
+            row.node().allocatable.clone();
+        for staying in row.pods().iter().filter(|p| p.pod().priority >= own) {
+            let held = &staying.held().resources;
+            cpu_milli = cpu_milli.saturating_sub(held.cpu_milli);
+            memory = memory.saturating_sub(held.memory);
+            ephemeral_storage = ephemeral_storage.saturating_sub(held.ephemeral_storage);
+            pods -= 1;
+            held.scalar.iter().for_each(|(name, amount)| {
+                if let Some(left) = scalar.get_mut(name) {
+                    *left = left.saturating_sub(*amount);
+                }
+            });
+        }
+        let asks = &self.amounts;
+        let enough = |asked: i64, left: i64| asked <= 0 || asked <= left;
+        pods > 0
+            && enough(asks.cpu_milli, cpu_milli)
+            && enough(asks.memory, memory)
+            && enough(asks.ephemeral_storage, ephemeral_storage)
+            && asks.scalar.iter().all(|(name, amount)| enough(*amount, scalar.get(name).copied().unwrap_or(0)))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +79,7 @@ impl Wait {
     }
 
     /// What the pod asks a node for, where room on a node could help.
-    pub fn asks(&self) -> Option<&Resources> {
+    pub fn asks(&self) -> Option<&Asks> {
         self.asks.as_ref()
     }
 
@@ -51,7 +92,7 @@ impl Wait {
 impl Catalog {
     /// What a pod waits for that these refused, as its claims are now. A change of its own claims that could alter the
     /// answer wakes it, so that the answer stays true while it waits.
-    pub fn wait_of(&self, pod: &Pod, refused_by: &BTreeSet<(Plugin, Code)>) -> Wait {
+    pub fn wait_of(&self, pod: &Pod, rules: &Rules, refused_by: &BTreeSet<(Plugin, Code)>) -> Wait {
         let refusals = refused_by.iter().map(|&(plugin, code)| {
             let mut keys = BTreeSet::new();
             self.note_keys(plugin, code, pod, &mut keys);
@@ -64,7 +105,9 @@ impl Catalog {
             refusals.push(Refused { plugin, code, keys: BTreeSet::from([Key::NewNode]) });
         }
         let asks = refused_by.iter().any(|(plugin, _)| *plugin == Plugin::NodeResourcesFit);
-        Wait { refusals, asks: asks.then(|| demand::asked(pod)) }
+        let asks =
+            asks.then(|| Asks { amounts: asked_by(pod, rules), preempts_below: pod.preempts.then_some(pod.priority) });
+        Wait { refusals, asks }
     }
 
     /// Whether a change could make a waiting pod schedulable. The catalog has seen the change already; `touched` is what
@@ -74,7 +117,7 @@ impl Catalog {
         wait.refusals.iter().any(|refused| {
             if refused.plugin == Plugin::NodeResourcesFit {
                 let nodes = touched.free.iter().filter_map(|free| self.nodes.by_name(&free.node));
-                return wait.asks.as_ref().is_some_and(|asks| nodes.into_iter().any(|row| fits_in(asks, row)));
+                return wait.asks.as_ref().is_some_and(|asks| nodes.into_iter().any(|row| asks.fit(row)));
             }
             if refused.plugin == Plugin::NodeName && refused.keys.contains(&Key::NewNode) && pod.node.is_none() {
                 return touched.keys.contains(&Key::NewNode);
@@ -88,11 +131,16 @@ impl Catalog {
     /// Whether the cluster as it is now bears out what the rule said by the objects alone.
     fn confirms(&self, refused: &Refused, pod: &Pod, change: Change<'_>, touched: &Touched) -> bool {
         match refused.plugin {
-            Plugin::NodePorts => touched
-                .free
-                .iter()
-                .filter_map(|free| self.nodes.by_name(&free.node))
-                .any(|row| !pod.host_ports.iter().any(|port| row.ports().conflicts(port))),
+            Plugin::NodePorts => {
+                let nodes = touched.free.iter().filter_map(|free| self.nodes.by_name(&free.node));
+                nodes.into_iter().any(|row| {
+                    // Whoever is below it can be asked to go.
+                    let staying = row.pods().iter().filter(|p| !pod.preempts || p.pod().priority >= pod.priority);
+                    let taken: Vec<HostPort> = staying.flat_map(|p| p.pod().host_ports.clone()).collect();
+                    let taken = UsedPorts::of(&taken);
+                    !pod.host_ports.iter().any(|port| taken.conflicts(port))
+                })
+            }
             Plugin::VolumeBinding => match change {
                 Change::Added(Object::Pool(pool)) | Change::Updated { new: Object::Pool(pool), .. } => {
                     self.has_promises(&pool.class)
@@ -123,8 +171,8 @@ impl Catalog {
 
     fn note_keys(&self, plugin: Plugin, code: Code, pod: &Pod, keys: &mut BTreeSet<Key>) {
         match plugin {
-            Plugin::SchedulingGates | Plugin::NodeResourcesFit => {}
-            _ if code == Code::INVALID_RULE || code == Code::AFFINITY_CONFLICT => {}
+            Plugin::NodeResourcesFit => {}
+            _ if is_of_the_pod(plugin, code) => {}
             Plugin::NodeName => keys.extend([Key::NewNode]),
             Plugin::NodeUnschedulable | Plugin::TaintToleration => keys.extend([Key::NewNode, Key::NodeTaints]),
             Plugin::NodeAffinity => keys.extend([Key::NewNode, Key::NodeLabels]),

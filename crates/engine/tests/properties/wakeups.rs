@@ -8,6 +8,7 @@ use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::{
     HostPort, Node, Pod, PodTerm, Resources, SpreadConstraint, Taint, TaintEffect, Toleration, Version,
 };
+use plimsoll_engine::rules::Rules;
 use plimsoll_engine::selector::LabelSelector;
 use plimsoll_engine::wakeups::Change;
 use plimsoll_engine::{Catalog, Event, Kind, Object};
@@ -84,7 +85,11 @@ fn check(
         }
         let diagnosis = known.catalog.diagnose(pod, gates);
         if diagnosis.error.is_none() {
-            waits.push((pod, known.catalog.wait_of(pod, &diagnosis.refused_by), diagnosis.refused_by));
+            waits.push((
+                pod,
+                known.catalog.wait_of(pod, &Rules::new(gates), &diagnosis.refused_by),
+                diagnosis.refused_by,
+            ));
         }
     }
     for _ in 0..4 {

@@ -17,6 +17,8 @@ pub(super) struct WaitIndex {
     by_key: Map<Key, BTreeSet<ObjectKey>>,
     by_cpu: BTreeSet<(i64, ObjectKey)>,
     by_memory: BTreeSet<(i64, ObjectKey)>,
+    /// Those who wait for room and may have others removed for it.
+    by_priority: BTreeSet<(i32, ObjectKey)>,
 }
 
 impl WaitIndex {
@@ -29,8 +31,9 @@ impl WaitIndex {
             }
         }
         if let Some(asks) = wait.asks() {
-            self.by_cpu.insert((asks.cpu_milli, pod.clone()));
-            self.by_memory.insert((asks.memory, pod.clone()));
+            self.by_cpu.insert((asks.amounts.cpu_milli, pod.clone()));
+            self.by_memory.insert((asks.amounts.memory, pod.clone()));
+            self.by_priority.extend(asks.preempts_below.map(|priority| (priority, pod.clone())));
         }
         self.waits.insert(pod.clone(), wait);
     }
@@ -46,8 +49,11 @@ impl WaitIndex {
             }
         }
         if let Some(asks) = wait.asks() {
-            self.by_cpu.remove(&(asks.cpu_milli, pod.clone()));
-            self.by_memory.remove(&(asks.memory, pod.clone()));
+            self.by_cpu.remove(&(asks.amounts.cpu_milli, pod.clone()));
+            self.by_memory.remove(&(asks.amounts.memory, pod.clone()));
+            if let Some(priority) = asks.preempts_below {
+                self.by_priority.remove(&(priority, pod.clone()));
+            }
         }
         Some(wait)
     }
@@ -68,6 +74,9 @@ impl WaitIndex {
         }
         for free in touched.free() {
             found.extend(self.asking_at_most(&free.left).into_iter().cloned());
+            if let Some(above) = free.lowest.and_then(|lowest| lowest.checked_add(1)) {
+                found.extend(self.by_priority.range((above, ObjectKey::default())..).map(|(_, pod)| pod.clone()));
+            }
         }
         found
     }

@@ -33,8 +33,7 @@ use plimsoll_engine::Catalog;
 use plimsoll_engine::collections::Map;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
-use plimsoll_engine::reason::{Code, Plugin};
-use plimsoll_engine::wakeups::{Change, own_change_helps};
+use plimsoll_engine::wakeups::{Change, Wait, own_change_helps};
 use tokio::time::Instant;
 
 use backoff::Failures;
@@ -58,10 +57,10 @@ mod event {
 }
 
 /// Why a pod comes back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// It fits nowhere: these refused it.
-    Refused(BTreeSet<(Plugin, Code)>),
+    /// It fits nowhere: that is what it waits for.
+    Refused(Wait),
     /// Something went wrong.
     Error,
 }
@@ -78,7 +77,6 @@ enum State {
     },
     Unschedulable {
         until: Instant,
-        refused_by: BTreeSet<(Plugin, Code)>,
     },
     InHand {
         /// What the pod was when it was taken, where it changed since.
@@ -186,8 +184,10 @@ impl PodQueue {
         match &mut entry.state {
             State::InHand { taken_as } => drop(taken_as.get_or_insert_with(|| Box::new(old))),
             State::Gated if !pod.gated => self.ready(&pod.key, event::GATES_GONE, now),
-            State::Unschedulable { refused_by, .. } if own_change_helps(refused_by, &old, pod) => {
-                self.ready(&pod.key, event::CHANGED, now);
+            State::Unschedulable { .. } => {
+                if self.waits.wait_of(&pod.key).is_none_or(|wait| own_change_helps(wait, &old, pod)) {
+                    self.ready(&pod.key, event::CHANGED, now);
+                }
             }
             State::Active | State::Backoff { .. } if old.priority != pod.priority => {
                 self.ready(&pod.key, event::CHANGED, now);
@@ -263,16 +263,15 @@ impl PodQueue {
         let rest = entry.failures.wait(self.backoff);
         entry.backoff_ends = Some(now + rest);
         let missed = self.recent.end(key);
-        let refused_by = match why {
-            Failure::Refused(refused_by) => refused_by,
+        let wait = match why {
+            Failure::Refused(wait) => wait,
             Failure::Error => {
                 self.rest(key, false, event::FAILED, now);
                 return;
             }
         };
-        let wait = catalog.wait_of(&entry.pod, &refused_by);
         let pod = &entry.pod;
-        let overtaken = taken_as.is_some_and(|old| own_change_helps(&refused_by, &old, pod))
+        let overtaken = taken_as.is_some_and(|old| own_change_helps(&wait, &old, pod))
             || missed.is_none_or(|missed| {
                 missed.iter().any(|m| m.change().is_some_and(|c| catalog.could_help(pod, &wait, c, &m.touched)))
             });
@@ -282,7 +281,7 @@ impl PodQueue {
         }
         self.in_hand -= 1;
         let until = now + self.longest_stay;
-        entry.state = State::Unschedulable { until, refused_by };
+        entry.state = State::Unschedulable { until };
         self.stays.insert((until, key.clone()));
         self.waits.insert(key, wait);
         self.count(event::FAILED, Line::Unschedulable);
@@ -391,7 +390,7 @@ impl PodQueue {
                     self.early.remove(&(window(epoch, *until), entry.place, key.clone()));
                 }
             }
-            State::Unschedulable { until, .. } => {
+            State::Unschedulable { until } => {
                 self.stays.remove(&(*until, key.clone()));
                 self.waits.remove(key);
             }
