@@ -18,7 +18,7 @@ fn state(table: &NodeTable) -> String {
             format!("{:?} {pods:?} {:?} {:?} {affine:?} {anti:?}", row.node(), row.held(), row.ports())
         })
         .collect();
-    let images: Vec<u32> = (0..3).map(|i| table.nodes_with_image(&format!("image-{i}"))).collect();
+    let images: Vec<usize> = (0..3).map(|i| table.with_image(&format!("image-{i}")).len()).collect();
     let names = |rows: Vec<&NodeRow>| {
         let mut names: Vec<_> = rows.into_iter().map(|row| row.node().name.clone()).collect();
         names.sort();
