@@ -30,7 +30,7 @@ pub fn rules(line: &Value) -> Rules {
     for plugin in items(&line["profile"]["plugins"]["multiPoint"]["enabled"]) {
         rules = rules.weigh(named(plugin), plugin["weight"].as_i64().unwrap());
     }
-    items(&line["profile"]["pluginConfig"]).iter().fold(rules, |rules, config| with_arguments(rules, config))
+    items(&line["profile"]["pluginConfig"]).iter().fold(rules, with_arguments)
 }
 
 fn with_arguments(rules: Rules, config: &Value) -> Rules {

@@ -37,6 +37,13 @@ impl LabelColumn {
         self.values.len().max(EMPTY as usize + 1)
     }
 
+    /// A node's value; `None` where it lacks the label.
+    #[cfg(test)]
+    pub(crate) fn value(&self, index: NodeIndex) -> Option<Name> {
+        let number = self.numbers.get(index.as_usize()).copied().filter(|number| *number != MISSING)?;
+        Some(self.values.get(number as usize).map(|(value, _)| value.clone()).unwrap_or_default())
+    }
+
     /// Sets a node's value; `None` where it lacks the label or is gone.
     pub(crate) fn set(&mut self, index: NodeIndex, value: Option<&Name>) {
         let at = index.as_usize();
