@@ -47,7 +47,8 @@ impl Inner {
                     Err(error) => placement.refused(error),
                 },
                 Step::Wait => {
-                    let end = *wait_ends.get_or_insert_with(|| Instant::now() + self.options.bind_timeout);
+                    let end =
+                        *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
                     if tokio::time::timeout_at(end, told.notified()).await.is_err() {
                         placement.timed_out();
                     }

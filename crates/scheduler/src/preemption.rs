@@ -19,7 +19,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
-use plimsoll_engine::preemption::{Attempt, Candidate, Preemption, Shortlist};
+use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
 use plimsoll_runtime::{Error, Preconditions, Resource};
@@ -72,18 +72,24 @@ impl Inner {
         diagnosis: &Diagnosis,
         expected: &Expected,
     ) -> Room {
+        let profile = self.profile(pod);
+        let nothing = |message: &str, nominate| Room { message: message.to_owned(), nominate, eviction: None };
         if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
-            return Room { message: String::new(), nominate: Nominate::Clear, eviction: None };
+            return nothing("", Nominate::Keep);
         }
-        if diagnosis.rejected && self.rules.filters(Plugin::DynamicResources) {
+        if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
             // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
             // that is an error of two words, and preemption is not tried.
-            return Room { message: "not found".to_owned(), nominate: Nominate::Keep, eviction: None };
+            return nothing("not found", Nominate::Keep);
         }
+        let Some(shortlist) = profile.preemption else {
+            // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
+            return nothing("", Nominate::Keep);
+        };
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
-            rules: &self.rules,
-            shortlist: Shortlist::default(),
+            rules: &profile.rules,
+            shortlist,
             preemptible: &diagnosis.preemptible,
             nominated: nominated.as_ref(),
             expected,
