@@ -17,9 +17,6 @@ use crate::nominations::Refused;
 use crate::queue::Failure;
 use crate::report::{Nominate, Reason};
 
-/// What upstream says where there is no node at all.
-const NO_NODES: &str = "no nodes available to schedule pods";
-
 impl Inner {
     /// Schedules pods as they become due, until it is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
@@ -53,6 +50,14 @@ impl Inner {
             desk.queue.done(key);
             return;
         };
+        if desk.catalog.nodes().is_empty() {
+            desk.withdraw_nomination(&pod);
+            self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.queue.failed(key, Failure::Refused(any_node), Instant::now());
+            return;
+        }
         match desk.choose(&pod, &self.profile(&pod).rules) {
             Ok(choice) => self.place(&mut desk, &pod, choice),
             Err(refused) => self.refuse(&mut desk, &pod, &refused),
@@ -87,14 +92,6 @@ impl Inner {
         let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
-            return;
-        }
-        if diagnosis.nodes == 0 {
-            desk.withdraw_nomination(pod);
-            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            // What every new node helps.
-            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
-            desk.queue.failed(&pod.key, Failure::Refused(any_node), Instant::now());
             return;
         }
         let room = self.make_room(desk, pod, &diagnosis, &refused.expected);

@@ -163,8 +163,10 @@ impl Inner {
         let asked = if called_off { Asked::CalledOff } else { self.remove(preemptor, victim).await? };
         let note = format!("Preempted by pod {} on node {node}", preemptor.uid);
         match asked {
-            Asked::CalledOff => self.reporter.preempted(victim, &format!("{note} (in kube-scheduler memory).")),
-            Asked::Going => self.reporter.preempted(victim, &note),
+            Asked::CalledOff => {
+                self.reporter.preempted(victim, preemptor, &format!("{note} (in kube-scheduler memory)."))
+            }
+            Asked::Going => self.reporter.preempted(victim, preemptor, &note),
             Asked::Gone => {}
         }
         Ok(())

@@ -8,6 +8,8 @@ use plimsoll_engine::rules::Rules;
 use plimsoll_engine::selector::LabelSelector;
 use plimsoll_engine::{Catalog, Event, Kind, Object};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use crate::common::*;
 use crate::dice::{Dice, dice};
@@ -143,4 +145,20 @@ proptest! {
             }
         }
     }
+}
+
+/// Properties of what is never found would hold of anything.
+#[test]
+fn victims_are_found_in_most_scenes() {
+    let mut runner = TestRunner::deterministic();
+    let (mut scenes, mut several) = (0, 0);
+    for _ in 0..200 {
+        let mut dice = dice(1500).new_tree(&mut runner).unwrap().current();
+        let mut scene = scene(false, &mut dice);
+        let pods = scene.pods.clone();
+        let found: Vec<Candidate> = pods.iter().flat_map(|pod| attempt(&mut scene, pod)).collect();
+        scenes += usize::from(!found.is_empty());
+        several += usize::from(found.iter().any(|c| c.victims.len() > 1));
+    }
+    assert!(scenes > 80 && several > 20, "{scenes} with victims, {several} with several");
 }
