@@ -15,6 +15,7 @@ mod preemption;
 mod reference;
 mod search;
 mod upstream;
+mod wakeups;
 mod zone_upgrade;
 
 /// How many cases each property sees unless `PROPTEST_CASES` says otherwise.
