@@ -70,18 +70,19 @@ impl Inner {
         diagnosis: &Diagnosis,
         expected: &Expected,
     ) -> Room {
-        if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
-            return Room { message: String::new(), nominate: Nominate::Clear, eviction: None };
-        }
         let profile = self.profile(pod);
+        let nothing = |message: &str, nominate| Room { message: message.to_owned(), nominate, eviction: None };
+        if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
+            return nothing("", Nominate::Keep);
+        }
         if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
             // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
             // that is an error of two words, and preemption is not tried.
-            return Room { message: "not found".to_owned(), nominate: Nominate::Keep, eviction: None };
+            return nothing("not found", Nominate::Keep);
         }
         let Some(shortlist) = profile.preemption else {
             // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
-            return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
+            return nothing("", Nominate::Keep);
         };
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
