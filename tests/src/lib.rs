@@ -16,5 +16,6 @@ pub mod process;
 pub mod scenario;
 pub mod session;
 pub mod suite;
+pub mod trouble;
 pub mod upstream;
 pub mod volumes;
