@@ -15,12 +15,14 @@
 //! by an error: then it is the API server, or us, that needs the rest.
 //!
 //! No operation looks at all pods: each list is in the order in which it is read, and those who wait are found by what
-//! they wait for ([`index`]).
+//! they wait for (index.rs).
 
 mod backoff;
 mod figures;
 mod index;
 mod recent;
+#[cfg(test)]
+mod tests;
 
 pub use backoff::Backoff;
 pub use figures::{Figures, Line};
