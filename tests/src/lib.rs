@@ -8,6 +8,7 @@ pub mod client;
 pub mod compare;
 pub mod embedded;
 pub mod identities;
+pub mod load;
 pub mod machine;
 pub mod normal;
 pub mod play;

@@ -52,6 +52,14 @@ impl Inner {
             desk.queue.remove(key);
             return;
         };
+        if desk.catalog.nodes().is_empty() {
+            desk.withdraw_nomination(&pod);
+            self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.refused(&pod, &self.profile(&pod).rules, &any_node);
+            return;
+        }
         match desk.choose(&pod, &self.profile(&pod).rules) {
             Ok(choice) => self.place(&mut desk, &pod, choice),
             Err(refused) => self.refuse(&mut desk, &pod, &refused),
@@ -86,14 +94,6 @@ impl Inner {
         let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
-            return;
-        }
-        if diagnosis.nodes == 0 {
-            desk.withdraw_nomination(pod);
-            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            // What every new node helps.
-            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
-            desk.refused(pod, &self.profile(pod).rules, &any_node);
             return;
         }
         let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
