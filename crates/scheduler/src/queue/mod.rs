@@ -186,10 +186,10 @@ impl PodQueue {
         match &mut entry.state {
             State::InHand { taken_as } => drop(taken_as.get_or_insert_with(|| Box::new(old))),
             State::Gated if !pod.gated => self.ready(&pod.key, event::GATES_GONE, now),
-            State::Unschedulable { .. } => {
-                if self.waits.wait_of(&pod.key).is_none_or(|wait| own_change_helps(wait, &old, pod)) {
-                    self.ready(&pod.key, event::CHANGED, now);
-                }
+            State::Unschedulable { .. }
+                if self.waits.wait_of(&pod.key).is_none_or(|wait| own_change_helps(wait, &old, pod)) =>
+            {
+                self.ready(&pod.key, event::CHANGED, now);
             }
             State::Active | State::Backoff { .. } if old.priority != pod.priority => {
                 self.ready(&pod.key, event::CHANGED, now);
