@@ -146,9 +146,7 @@ impl Inner {
         if !desk.catalog.pod(&pod.key).is_some_and(|known| known.uid == pod.uid && desk.is_ours(known)) {
             return;
         }
-        let on_node = |victim: &Arc<Pod>| desk.catalog.nodes().pod(&victim.key).is_some_and(|p| p.uid == victim.uid);
-        // Of one that went while its going was asked for, nobody tells any more.
-        match all && eviction.victims.iter().all(on_node) {
+        match all {
             true => desk.refused(pod, &self.profile(pod).rules, &refused_by),
             false => desk.failed(pod),
         }
