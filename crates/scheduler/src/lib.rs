@@ -15,6 +15,7 @@
 mod binding;
 mod cycle;
 mod desk;
+mod health;
 pub mod queue;
 mod report;
 mod world;
@@ -83,6 +84,7 @@ pub fn start(context: &Context, options: Options) -> Scheduler {
     let recorder = Recorder::new(&context, options.names.first().map_or("default-scheduler", |name| name));
     let reporter = Reporter::start(&context, recorder, &world);
     world.start(&context, options.relist);
+    health::tell(&context, &world);
     let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
     let running = inner.clone();
     let stop = context.tasks.token();

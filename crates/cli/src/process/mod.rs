@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use plimsoll_engine::gates::Gates;
-use plimsoll_runtime::{
-    Context, Ended, Health, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle,
-};
+use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -67,7 +65,7 @@ impl Process<'_> {
             context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
         }
         if let HealthListen(Some(address)) = self.health_listen {
-            let bound = health::serve(&context, &Health::new(), address).await;
+            let bound = health::serve(&context, &context.health, address).await;
             let bound = bound.map_err(|error| {
                 Failure::new(format!("health cannot be served on {address}: {error}"))
                     .help("take another address with --health-listen ADDRESS:PORT, or none with --health-listen off")
