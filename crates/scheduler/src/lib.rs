@@ -13,6 +13,7 @@
 //! talks to the API server never holds it.
 
 mod binding;
+pub mod config;
 mod cycle;
 mod desk;
 mod health;

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll_clock::duration;
 
 use super::upstream_flags::{self, Treatment};
 use crate::process::args::{HealthListen, ProcessArgs, health_listen};
-use crate::process::duration;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\

@@ -1,7 +1,6 @@
 //! A long-running process: its client, its lease, its health, its orderly end.
 
 pub mod args;
-pub mod duration;
 pub mod gates;
 
 use std::time::Duration;
