@@ -322,7 +322,7 @@ impl Catalog {
     }
 
     /// Counts a placed pod where it is.
-    fn seat(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn seat(&mut self, pod: Arc<Pod>) {
         if pod.node.is_some() && !pod.ended {
             self.unseat(&pod.key);
             self.nodes.add_pod(Arc::clone(&pod));
@@ -330,7 +330,7 @@ impl Catalog {
         }
     }
 
-    fn unseat(&mut self, key: &ObjectKey) {
+    pub(crate) fn unseat(&mut self, key: &ObjectKey) {
         if let Some(pod) = self.nodes.remove_pod(key) {
             self.volumes.remove_pod(&pod);
         }

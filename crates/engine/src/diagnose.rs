@@ -118,7 +118,8 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, reason: &str) {
+    /// Counts a node by one reason.
+    pub(crate) fn add(&mut self, reason: &str) {
         match self.counts.get_mut(reason) {
             Some(count) => *count += 1,
             None => drop(self.counts.insert(reason.to_owned(), 1)),

@@ -27,6 +27,7 @@ pub mod model;
 pub mod nodes;
 pub mod object;
 pub mod placement;
+pub mod preemption;
 pub mod quantity;
 pub mod reason;
 pub mod rules;

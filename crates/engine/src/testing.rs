@@ -46,6 +46,7 @@ pub(crate) fn pod(pod: &str) -> Pod {
         labels: Labels::default(),
         controller: None,
         deleting: false,
+        preempted: false,
         node: None,
         nominated_node: None,
         ended: false,

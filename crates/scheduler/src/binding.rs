@@ -23,6 +23,8 @@ pub(crate) struct Assumed {
     pub(crate) pod: Arc<Pod>,
     pub(crate) node: Name,
     pub(crate) plan: VolumePlan,
+    /// Told when there may be something to do for the placement.
+    pub(crate) told: Arc<Notify>,
 }
 
 /// What a placement does next, as far as this side is concerned.
@@ -36,7 +38,7 @@ enum Step {
 impl Inner {
     /// Carries out a placement to its end, good or bad.
     pub(crate) async fn bind(self: Arc<Self>, assumed: Assumed, mut placement: Placement) {
-        let told = Arc::new(Notify::new());
+        let told = assumed.told.clone();
         let mut wait_ends = None;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &told) {
@@ -56,7 +58,10 @@ impl Inner {
         };
         match outcome {
             Ok(()) => {
-                self.desk.lock().queue.done(&assumed.pod.key);
+                let mut desk = self.desk.lock();
+                desk.placements.end(&assumed.pod);
+                desk.queue.done(&assumed.pod.key);
+                drop(desk);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
             Err(why) => self.take_back(&assumed, &why),
@@ -67,8 +72,16 @@ impl Inner {
     fn next(&self, assumed: &Assumed, placement: &mut Placement, told: &Arc<Notify>) -> Step {
         let mut desk = self.desk.lock();
         let binding_volumes = |why: String| format!("running PreBind plugin \"VolumeBinding\": {why}");
+        if let Some(cause) = desk.placements.called_off(&assumed.pod) {
+            placement.cancel(cause);
+        }
         match placement.next(&desk.catalog) {
-            Next::Write(write) => Step::Write(write),
+            Next::Write(write) => {
+                if matches!(write, Write::BindPod { .. }) {
+                    desk.placements.commit(&assumed.pod);
+                }
+                Step::Write(write)
+            }
             Next::Wait(wait) => {
                 let cluster_wide = |name: &Name| ObjectKey { namespace: Name::from(""), name: name.clone() };
                 for claim in wait.claims {
@@ -148,6 +161,7 @@ impl Inner {
     fn take_back(&self, assumed: &Assumed, why: &str) {
         let mut desk = self.desk.lock();
         let pod = &assumed.pod;
+        desk.placements.end(pod);
         desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {

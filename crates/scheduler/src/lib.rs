@@ -17,8 +17,11 @@ pub mod config;
 mod cycle;
 mod desk;
 mod health;
+mod nominations;
+mod preemption;
 pub mod queue;
 mod report;
+mod running;
 mod world;
 
 use std::sync::Arc;
@@ -26,6 +29,7 @@ use std::time::Duration;
 
 use plimsoll_engine::gates::Gate;
 use plimsoll_engine::labels::Name;
+use plimsoll_engine::rules::Rules;
 use plimsoll_runtime::{Context, Recorder, reflector};
 use tokio::sync::Notify;
 
@@ -66,6 +70,8 @@ pub struct Scheduler {
 struct Inner {
     context: Context,
     options: Options,
+    /// How pods are placed.
+    rules: Rules,
     desk: Arc<Shared<Desk>>,
     world: World,
     reporter: Reporter,
@@ -87,6 +93,8 @@ pub fn start(context: &Context, options: Options) -> Scheduler {
     world.start(&context, options.relist);
     health::tell(&context, &world);
     let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
+    let rules = Rules::new(context.gates);
+    let inner = Arc::new(Inner { context: context.clone(), options, rules, desk, world, reporter, work });
     let running = inner.clone();
     let stop = context.tasks.token();
     context.tasks.spawn("scheduler", async move {
