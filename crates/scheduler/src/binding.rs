@@ -42,7 +42,7 @@ impl Inner {
         let mut wait_ends = None;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &told) {
-                Step::Write(write) => match self.write(write).await {
+                Step::Write(write) => match self.write_for(&assumed, write).await {
                     Ok(version) => placement.written(version),
                     Err(error) => placement.refused(error),
                 },
@@ -111,7 +111,7 @@ impl Inner {
     }
 
     /// Makes one write. Returns the version that the object has then, or what the pod's condition is to say.
-    async fn write(&self, write: Write) -> Result<Version, String> {
+    pub(crate) async fn write(&self, write: Write) -> Result<Version, String> {
         let binding_volumes =
             |error: Error| format!("running PreBind plugin \"VolumeBinding\": binding volumes: {error}");
         match write {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::Choice;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
+use plimsoll_engine::preemption::Preemption;
+use plimsoll_engine::{Choice, Diagnosis};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -23,17 +24,12 @@ impl Inner {
     /// Schedules pods as they become due, until it is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
         self.world.synced().await;
+        self.nodes.synced().await;
         loop {
-            let due = {
-                let mut desk = self.desk.lock();
-                match desk.queue.pop(Instant::now()) {
-                    Ok(pod) => Ok(pod),
-                    Err(due) => Err(due),
-                }
-            };
+            let due = self.desk.lock().queue.pop(Instant::now());
             match due {
                 Ok(pod) => {
-                    self.schedule(&pod);
+                    self.schedule(&pod).await;
                     // Watches and bindings are to be heard between two pods, too.
                     tokio::task::yield_now().await;
                 }
@@ -46,20 +42,27 @@ impl Inner {
     }
 
     /// One pod's cycle.
-    fn schedule(self: &Arc<Self>, key: &ObjectKey) {
-        let mut desk = self.desk.lock();
-        let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
-            desk.queue.done(key);
-            return;
+    async fn schedule(self: &Arc<Self>, key: &ObjectKey) {
+        let pod = {
+            let mut desk = self.desk.lock();
+            let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
+                desk.queue.done(key);
+                return;
+            };
+            if !self.options.extenders.concern(&pod) {
+                match desk.choose(&pod, &self.rules) {
+                    Ok(choice) => self.place(&mut desk, &pod, choice),
+                    Err(refused) => self.refuse(&mut desk, &pod, &refused),
+                }
+                return;
+            }
+            pod
         };
-        match desk.choose(&pod, &self.rules) {
-            Ok(choice) => self.place(&mut desk, &pod, choice),
-            Err(refused) => self.refuse(&mut desk, &pod, &refused),
-        }
+        self.schedule_extended(pod).await;
     }
 
     /// Assumes a choice and has it written down.
-    fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
+    pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
         let expect = !desk.catalog.is_bound(&choice.plan);
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
@@ -83,18 +86,36 @@ impl Inner {
 
     /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
     fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
+        if let Some((diagnosis, found)) = self.diagnose(desk, pod, refused) {
+            self.settle(desk, pod, diagnosis, &found);
+        }
+    }
+
+    /// Why a pod fits nowhere, and where room could be made for it; `None` where all is said and done already.
+    pub(crate) fn diagnose(
+        &self,
+        desk: &mut Desk,
+        pod: &Arc<Pod>,
+        refused: &Refused,
+    ) -> Option<(Diagnosis, Preemption)> {
         let diagnosis = desk.catalog.diagnose_by(pod, &self.rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
-            return;
+            return None;
         }
         if diagnosis.nodes == 0 {
             desk.withdraw_nomination(pod);
             self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
             desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now());
-            return;
+            return None;
         }
-        let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
+        let found = self.find_room(desk, pod, &diagnosis, &refused.expected);
+        Some((diagnosis, found))
+    }
+
+    /// Makes room for the pod where some was found, and lets it wait.
+    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: &Preemption) {
+        let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
         self.reporter.failed(pod, Reason::Unschedulable, &message, room.nominate);
         match room.eviction {

@@ -16,6 +16,7 @@ mod binding;
 pub mod config;
 mod cycle;
 mod desk;
+pub mod extenders;
 mod health;
 mod nominations;
 mod preemption;
@@ -34,6 +35,7 @@ use plimsoll_runtime::{Context, Recorder, reflector};
 use tokio::sync::Notify;
 
 use desk::{Desk, Shared};
+use extenders::{Extenders, WholeNodes};
 use report::Reporter;
 use world::World;
 
@@ -46,6 +48,8 @@ pub struct Options {
     pub bind_timeout: Duration,
     /// How long a pod waits after its first failure, and at most.
     pub backoff: queue::Backoff,
+    /// Processes elsewhere that have a say.
+    pub extenders: Extenders,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
 }
@@ -56,6 +60,7 @@ impl Default for Options {
             names: vec![Name::from("default-scheduler")],
             bind_timeout: Duration::from_secs(600),
             backoff: queue::Backoff::default(),
+            extenders: Extenders::default(),
             relist: reflector::RELIST,
         }
     }
@@ -74,6 +79,8 @@ struct Inner {
     rules: Rules,
     desk: Arc<Shared<Desk>>,
     world: World,
+    /// For extenders.
+    nodes: WholeNodes,
     reporter: Reporter,
     /// Told when there may be a pod to schedule.
     work: Arc<Notify>,
@@ -92,9 +99,9 @@ pub fn start(context: &Context, options: Options) -> Scheduler {
     let reporter = Reporter::start(&context, recorder, &world);
     world.start(&context, options.relist);
     health::tell(&context, &world);
-    let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
+    let nodes = WholeNodes::start(&context, &options.extenders, options.relist);
     let rules = Rules::new(context.gates);
-    let inner = Arc::new(Inner { context: context.clone(), options, rules, desk, world, reporter, work });
+    let inner = Arc::new(Inner { context: context.clone(), options, rules, desk, world, nodes, reporter, work });
     let running = inner.clone();
     let stop = context.tasks.token();
     context.tasks.spawn("scheduler", async move {

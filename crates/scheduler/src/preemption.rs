@@ -64,14 +64,14 @@ enum Asked {
 }
 
 impl Inner {
-    /// Tries to make room for a pod that fits nowhere, and nominates it where that is possible.
-    pub(crate) fn make_room(
+    /// Looks for room for a pod that fits nowhere.
+    pub(crate) fn find_room(
         &self,
         desk: &mut Desk,
         pod: &Arc<Pod>,
         diagnosis: &Diagnosis,
         expected: &Expected,
-    ) -> Room {
+    ) -> Preemption {
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
             rules: &self.rules,
@@ -80,9 +80,13 @@ impl Inner {
             nominated: nominated.as_ref(),
             expected,
         };
-        let found = desk.catalog.preempt(pod, attempt);
+        desk.catalog.preempt(pod, attempt)
+    }
+
+    /// Makes room where some was found, and nominates the pod there.
+    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: &Preemption) -> Room {
         let message = found.message();
-        let nominate = match &found {
+        let nominate = match found {
             // The victims are on their way, or it is not known whether there are any: the nomination stands.
             Preemption::Ineligible(_) | Preemption::Failed(_) => Nominate::Keep,
             Preemption::Useless(_) => Nominate::Clear,
