@@ -87,6 +87,11 @@ impl Catalog {
         self.pods.get(key)
     }
 
+    /// The pods whose placement is assumed: the API server does not know of it yet.
+    pub fn assumed(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.assumed.keys()
+    }
+
     /// The disruption budgets.
     pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
         self.budgets.values()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_api::edit::{Reference, refer, select_node};
-use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim};
+use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim, Pod as ApiPod};
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::object::{Kind, Object};
@@ -11,7 +11,7 @@ use plimsoll_engine::placement::{Next, Placement, Write};
 use plimsoll_engine::volumes::VolumePlan;
 use plimsoll_engine::volumes::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
-use plimsoll_runtime::{Error, Mirrored, Resource, Whole};
+use plimsoll_runtime::{Backoff, Error, Mirrored, Resource, Whole};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -134,9 +134,27 @@ impl Inner {
                     "metadata": {"namespace": &*pod.namespace, "name": &*pod.name, "uid": &*uid},
                     "target": {"kind": "Node", "name": &*node}});
                 let path = Resource::PODS.sub_path(&pod.namespace, &pod.name, "binding");
-                let answer = self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await;
-                answer.map(|_| 0).map_err(|error| format!("running Bind plugin \"DefaultBinder\": {error}"))
+                match self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await {
+                    Ok(_) => Ok(0),
+                    Err(error) if may_be_done(&error) && self.is_bound(&pod, &uid, &node).await => Ok(0),
+                    Err(error) => Err(format!("running Bind plugin \"DefaultBinder\": {error}")),
+                }
             }
+        }
+    }
+
+    /// Whether the API server has the pod on the node, asked until it answers. While that is not known the pod keeps its
+    /// place here: its room must not be given to another because an answer was lost.
+    async fn is_bound(&self, pod: &ObjectKey, uid: &str, node: &str) -> bool {
+        let backoff = Backoff::default();
+        let mut failures = 0;
+        loop {
+            match self.context.objects().get::<ApiPod>(Resource::PODS, &pod.namespace, &pod.name).await {
+                Ok(found) => return found.is_some_and(|p| *p.metadata.uid == *uid && *p.spec.node_name == *node),
+                Err(Error::Fenced(_) | Error::Forbidden(_)) => return false,
+                Err(_) => failures += 1,
+            }
+            tokio::time::sleep(backoff.after(failures)).await;
         }
     }
 
@@ -172,4 +190,9 @@ impl Inner {
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };
         desk.wake(Change::Deleted(&Object::Pod(Box::new(freed))));
     }
+}
+
+/// Whether a request that failed may have been done all the same: its answer was lost, or an earlier try of it came through.
+fn may_be_done(error: &Error) -> bool {
+    matches!(error, Error::Unknown(_) | Error::Conflict(_) | Error::Busy { .. })
 }

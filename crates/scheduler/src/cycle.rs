@@ -6,6 +6,7 @@ use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
 use plimsoll_engine::preemption::Preemption;
+use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Choice, Diagnosis};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -106,7 +107,9 @@ impl Inner {
         if diagnosis.nodes == 0 {
             desk.withdraw_nomination(pod);
             self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now());
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.queue.failed(&pod.key, Failure::Refused(any_node), Instant::now());
             return None;
         }
         let found = self.find_room(desk, pod, &diagnosis, &refused.expected);

@@ -28,6 +28,7 @@ mod world;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_engine::Catalog;
 use plimsoll_engine::gates::Gate;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::rules::Rules;
@@ -118,6 +119,11 @@ impl Scheduler {
     /// Whether everything was listed once: before that nothing is decided.
     pub fn is_synced(&self) -> bool {
         self.inner.world.is_synced()
+    }
+
+    /// Looks at what the scheduler knows of the cluster. Nothing is scheduled meanwhile.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Catalog) -> T) -> T {
+        look(&self.inner.desk.lock().catalog)
     }
 
     /// Whether no pod is being placed and none is due.
