@@ -1,5 +1,8 @@
 //! Deciding about one pod: every node's verdict, the plan for its volumes, the scores, and the choice.
 
+#[cfg(test)]
+mod tests;
+
 use crate::catalog::Catalog;
 use crate::diagnose::{Tally, rejected};
 use crate::filters::NodeFilters;

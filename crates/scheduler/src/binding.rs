@@ -47,7 +47,8 @@ impl Inner {
                     Err(error) => placement.refused(error),
                 },
                 Step::Wait => {
-                    let end = *wait_ends.get_or_insert_with(|| Instant::now() + self.options.bind_timeout);
+                    let end =
+                        *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
                     if tokio::time::timeout_at(end, told.notified()).await.is_err() {
                         placement.timed_out();
                     }
@@ -60,7 +61,7 @@ impl Inner {
             Ok(()) => {
                 let mut desk = self.desk.lock();
                 desk.placements.end(&assumed.pod);
-                desk.queue.done(&assumed.pod.key);
+                desk.done(&assumed.pod);
                 drop(desk);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
@@ -184,7 +185,7 @@ impl Inner {
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail(&mut desk, &known, why),
-            None => desk.queue.done(&pod.key),
+            None => desk.done(pod),
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };

@@ -51,7 +51,7 @@ impl Inner {
                 return;
             };
             if !self.options.extenders.concern(&pod) {
-                match desk.choose(&pod, &self.rules) {
+                match desk.choose(&pod, &self.profile(&pod).rules) {
                     Ok(choice) => self.place(&mut desk, &pod, choice),
                     Err(refused) => self.refuse(&mut desk, &pod, &refused),
                 }
@@ -88,7 +88,7 @@ impl Inner {
     /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
     fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
         if let Some((diagnosis, found)) = self.diagnose(desk, pod, refused) {
-            self.settle(desk, pod, diagnosis, &found);
+            self.settle(desk, pod, diagnosis, found.as_ref());
         }
     }
 
@@ -98,8 +98,8 @@ impl Inner {
         desk: &mut Desk,
         pod: &Arc<Pod>,
         refused: &Refused,
-    ) -> Option<(Diagnosis, Preemption)> {
-        let diagnosis = desk.catalog.diagnose_by(pod, &self.rules, &refused.beside);
+    ) -> Option<(Diagnosis, Option<Preemption>)> {
+        let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
             return None;
@@ -117,10 +117,10 @@ impl Inner {
     }
 
     /// Makes room for the pod where some was found, and lets it wait.
-    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: &Preemption) {
+    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: Option<&Preemption>) {
         let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
-        self.reporter.failed(pod, Reason::Unschedulable, &message, room.nominate);
+        self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => self.evict(eviction, diagnosis.refused_by),
             None => desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now()),

@@ -63,6 +63,13 @@ impl Desk {
         pod.node.is_none() && !pod.ended && self.ours.contains(&pod.scheduler)
     }
 
+    /// A pod that was in hand needs no more scheduling. One that was made anew under its name is another pod.
+    pub(crate) fn done(&mut self, pod: &Pod) {
+        if self.catalog.pod(&pod.key).is_none_or(|known| known.uid == pod.uid) {
+            self.queue.done(&pod.key);
+        }
+    }
+
     /// Takes note of an object that came or changed. `old` is what it was.
     pub(crate) fn set(&mut self, old: Option<Object>, new: Object) {
         let (kind, key) = (new.kind(), new.key());

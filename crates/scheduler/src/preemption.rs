@@ -19,7 +19,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
-use plimsoll_engine::preemption::{Attempt, Candidate, Preemption, Shortlist};
+use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
 use plimsoll_runtime::{Error, Preconditions, Resource};
@@ -71,20 +71,26 @@ impl Inner {
         pod: &Arc<Pod>,
         diagnosis: &Diagnosis,
         expected: &Expected,
-    ) -> Preemption {
+    ) -> Option<Preemption> {
+        let profile = self.profile(pod);
+        // Where DefaultPreemption is disabled, nobody goes, and nothing is said of it.
+        let shortlist = profile.preemption?;
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
-            rules: &self.rules,
-            shortlist: Shortlist::default(),
+            rules: &profile.rules,
+            shortlist,
             preemptible: &diagnosis.preemptible,
             nominated: nominated.as_ref(),
             expected,
         };
-        desk.catalog.preempt(pod, attempt)
+        Some(desk.catalog.preempt(pod, attempt))
     }
 
     /// Makes room where some was found, and nominates the pod there.
-    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: &Preemption) -> Room {
+    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: Option<&Preemption>) -> Room {
+        let Some(found) = found else {
+            return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
+        };
         let message = found.message();
         let nominate = match found {
             // The victims are on their way, or it is not known whether there are any: the nomination stands.

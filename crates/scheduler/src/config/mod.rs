@@ -26,12 +26,14 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_api::Interner;
-use plimsoll_engine::gates::Gates;
+use plimsoll_engine::gates::{Gate, Gates};
 use plimsoll_engine::labels::Name;
+use plimsoll_engine::preemption::Shortlist;
 use plimsoll_engine::reason::Plugin;
 use plimsoll_engine::rules::Rules;
 use serde_json::Value;
 
+use crate::Options;
 use crate::queue::Backoff;
 
 use complete::AllArguments;
@@ -86,7 +88,7 @@ pub struct Profile {
     /// How is decided.
     pub rules: Rules,
     /// Whether, and among how many nodes, others are made to leave; `None` for never.
-    pub preemption: Option<Candidates>,
+    pub preemption: Option<Shortlist>,
     /// How long a pod's volumes may take to be bound, once all is written.
     pub bind_timeout: Duration,
 }
@@ -96,26 +98,16 @@ impl Profile {
     pub fn named(name: &str, gates: Gates) -> Self {
         Self {
             name: name.into(),
-            rules: Rules::new(gates),
-            preemption: Some(Candidates::default()),
+            rules: Rules::new(feasible(gates)),
+            preemption: Some(Shortlist::default()),
             bind_timeout: Duration::from_secs(600),
         }
     }
 }
 
-/// On how many nodes a preemption is tried: the larger of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidates {
-    /// `minCandidateNodesPercentage`, of all nodes.
-    pub percentage: u32,
-    /// `minCandidateNodesAbsolute`.
-    pub absolute: u32,
-}
-
-impl Default for Candidates {
-    fn default() -> Self {
-        Self { percentage: 10, absolute: 100 }
-    }
+/// The gates that a scheduler can have. A claim that is not there yet can be judged, but not assumed.
+pub fn feasible(gates: Gates) -> Gates {
+    gates.with(Gate::EphemeralForecast, false)
 }
 
 impl Configuration {
@@ -194,10 +186,16 @@ impl Configuration {
     }
 }
 
+impl From<Configuration> for Options {
+    fn from(configuration: Configuration) -> Self {
+        Self { profiles: configuration.profiles, backoff: configuration.backoff, ..Self::default() }
+    }
+}
+
 /// What a profile means, whose plugins and arguments are known.
 fn meaning(profile: &document::Profile, running: &Running, arguments: &AllArguments, gates: AllGates) -> Profile {
     let mut names = Interner::new();
-    let mut rules = Rules::new(gates.ours)
+    let mut rules = Rules::new(feasible(gates.ours))
         .storage_capacity_scoring(gates.upstream.storage_capacity_scoring)
         .volume_limit_scaling(gates.upstream.volume_limit_scaling);
     for plugin in Plugin::ALL {
@@ -215,7 +213,7 @@ fn meaning(profile: &document::Profile, running: &Running, arguments: &AllArgume
     rules = arguments.volumes.apply(rules);
     let (percentage, absolute) = arguments.preemption.candidates();
     let whole = |number: i32| u32::try_from(number).unwrap_or(0);
-    let candidates = Candidates { percentage: whole(percentage), absolute: whole(absolute) };
+    let candidates = Shortlist { percentage: whole(percentage), absolute: whole(absolute) };
     Profile {
         name: profile.scheduler_name.as_deref().unwrap_or_default().into(),
         rules,

@@ -72,7 +72,7 @@ impl Inner {
         let (ranked, nominated) = {
             let mut desk = self.desk.lock();
             let nominated = desk.nominations.of(&pod).cloned();
-            (desk.rank(&pod, &self.rules), nominated)
+            (desk.rank(&pod, &self.profile(&pod).rules), nominated)
         };
         let asked = match ranked {
             Ok(ranked) => self.ask(&case, ranked, nominated).await,
@@ -88,7 +88,7 @@ impl Inner {
                 Ok(Asked::Take(order)) => return self.take_first(&mut desk, &pod, &order),
                 Ok(Asked::Refused(left)) => {
                     // The desk as it is by now, with what the extenders said.
-                    let mut refused = desk.beside(&pod, &self.rules);
+                    let mut refused = desk.beside(&pod, &self.profile(&pod).rules);
                     refused.beside.extend(left.refusals(&desk.catalog));
                     refused
                 }
@@ -129,10 +129,10 @@ impl Inner {
 
     /// Takes the best node that still fits: others may have been placed, or things changed, while the extenders were asked.
     fn take_first(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, order: &[Name]) {
-        let taken: Vec<NodeIndex> = desk.beside(pod, &self.rules).beside.iter().map(|(index, _)| *index).collect();
+        let taken: Vec<NodeIndex> = desk.beside(pod, &self.profile(pod).rules).beside.iter().map(|(index, _)| *index).collect();
         let free = |node: &&Name| desk.catalog.nodes().by_name(node).is_some_and(|row| !taken.contains(&row.index()));
         let choice = order.iter().filter(free).find_map(|node| {
-            let plan = desk.catalog.plan_on(pod, &self.rules, node)?;
+            let plan = desk.catalog.plan_on(pod, &self.profile(pod).rules, node)?;
             Some(Choice { node: node.clone(), plan, feasible: order.len() })
         });
         match choice {
@@ -143,20 +143,17 @@ impl Inner {
 
     /// The pod fits nowhere. Where room can be made, extenders may have a say about who goes.
     async fn refuse_extended(self: &Arc<Self>, case: &Case<'_>, refused: &Refused) {
-        let pod = {
+        let (pod, diagnosis, candidates) = {
             let mut desk = self.desk.lock();
             // As it is by now: it was there a moment ago.
             let Some(pod) = desk.catalog.pod(&case.pod.key).cloned() else { return };
             let Some((diagnosis, found)) = self.diagnose(&mut desk, &pod, refused) else { return };
-            let Preemption::Possible(candidates) = &found else {
-                return self.settle(&mut desk, &pod, diagnosis, &found);
+            let candidates = match &found {
+                Some(Preemption::Possible(candidates)) if self.options.extenders.preempt(&pod) => candidates.clone(),
+                found => return self.settle(&mut desk, &pod, diagnosis, found.as_ref()),
             };
-            if !self.options.extenders.preempt(&pod) {
-                return self.settle(&mut desk, &pod, diagnosis, &found);
-            }
-            (pod, diagnosis, candidates.clone())
+            (pod, diagnosis, candidates)
         };
-        let (pod, diagnosis, candidates) = pod;
         let accepted = self.ask_about_victims(case, &candidates).await;
         let mut desk = self.desk.lock();
         if !desk.has(&pod) {
@@ -169,7 +166,7 @@ impl Inner {
             Ok(candidates) => Preemption::Possible(candidates),
             Err(error) => Preemption::Failed(error),
         };
-        self.settle(&mut desk, &pod, diagnosis, &found);
+        self.settle(&mut desk, &pod, diagnosis, Some(&found));
     }
 
     async fn ask_about_victims(

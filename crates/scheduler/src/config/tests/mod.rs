@@ -5,12 +5,13 @@ mod refused;
 use std::time::Duration;
 
 use plimsoll_engine::gates::Gates;
+use plimsoll_engine::preemption::Shortlist;
 use plimsoll_engine::reason::Plugin;
 use plimsoll_engine::rules::{DefaultSpread, Rules};
 use serde_json::{Value, json};
 
 use super::gates::UpstreamGates;
-use super::{AllGates, Candidates, Configuration, Pem, Profile};
+use super::{AllGates, Configuration, Pem, Profile, feasible};
 use crate::queue::Backoff;
 
 /// The configuration of these lines, which stand below its header.
@@ -134,7 +135,7 @@ profiles:
     );
     let names: Vec<&str> = read.profiles.iter().map(|profile| &*profile.name).collect();
     assert_eq!(names, ["default-scheduler", "packed"]);
-    assert_eq!(read.profiles[0].rules, Rules::new(Gates::all()));
+    assert_eq!(read.profiles[0].rules, Rules::new(feasible(Gates::all())));
     assert_ne!(read.profiles[1].rules, read.profiles[0].rules);
     assert_eq!(
         read.document.profiles[1].plugin_config[5].args["scoringStrategy"]["resources"],
@@ -215,7 +216,7 @@ fn preemption_is_a_matter_of_the_profile() {
     let wide = profile("
 profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 7}}]}]
 ");
-    assert_eq!(wide.preemption, Some(Candidates { percentage: 0, absolute: 7 }));
+    assert_eq!(wide.preemption, Some(Shortlist { percentage: 0, absolute: 7 }));
 }
 
 #[test]
@@ -223,7 +224,7 @@ fn arguments_reach_the_rules() {
     let of = |plugin: &str, args: &str| {
         profile(&format!("profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]"))
     };
-    let usual = Rules::new(Gates::all());
+    let usual = Rules::new(feasible(Gates::all()));
     assert_eq!(
         of("InterPodAffinity", "{hardPodAffinityWeight: 40, ignorePreferredTermsOfExistingPods: true}").rules,
         usual.clone().hard_affinity_weight(40).ignore_placed_preferences(true)
@@ -260,7 +261,7 @@ fn upstreams_gates_reach_the_rules() {
     let read = read_under("", AllGates { ours: Gates::AS_UPSTREAM, upstream: off });
     assert_eq!(
         read.profiles[0].rules,
-        Rules::new(Gates::AS_UPSTREAM).storage_capacity_scoring(false).volume_limit_scaling(false)
+        Rules::new(feasible(Gates::AS_UPSTREAM)).storage_capacity_scoring(false).volume_limit_scaling(false)
     );
     let volumes = read.document.profiles[0].plugin_config.iter().find(|config| config.name == "VolumeBinding").unwrap();
     assert_eq!(volumes.args.get("shape"), None);
@@ -292,7 +293,7 @@ extenders:
     assert!(!format!("{tls:?}").contains("107"), "a key is not shown: {tls:?}");
     assert_eq!(
         read.profiles[0].rules,
-        Rules::new(Gates::all()).ignore_resources(vec!["example.com/disk".into()], Vec::new()),
+        Rules::new(feasible(Gates::all())).ignore_resources(vec!["example.com/disk".into()], Vec::new()),
         "what an extender manages is left to it"
     );
 }
