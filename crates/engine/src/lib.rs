@@ -38,6 +38,7 @@ pub(crate) mod testing;
 mod topology;
 pub mod view;
 pub mod volumes;
+pub mod wakeups;
 
 pub use catalog::{Catalog, Event, Promise};
 pub use decide::{Choice, Decision, NodeDecision};

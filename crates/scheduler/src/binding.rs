@@ -9,7 +9,7 @@ use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::object::{Kind, Object};
 use plimsoll_engine::placement::{Next, Placement, Write};
 use plimsoll_engine::volumes::VolumePlan;
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Backoff, Error, Mirrored, Resource, Whole};
 use serde_json::{Value, json};

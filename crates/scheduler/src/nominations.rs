@@ -23,7 +23,7 @@ use plimsoll_engine::nodes::NodeIndex;
 use plimsoll_engine::preemption::Expected;
 use plimsoll_engine::reason::Refusal;
 use plimsoll_engine::rules::Rules;
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_engine::{Catalog, Choice, Object};
 
 use crate::desk::Desk;

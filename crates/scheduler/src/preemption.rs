@@ -24,11 +24,9 @@ use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
 use plimsoll_runtime::{Error, Preconditions, Resource};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::Inner;
 use crate::desk::Desk;
-use crate::queue::Failure;
 use crate::report::Nominate;
 
 /// How many victims are asked to go at a time.
@@ -146,11 +144,10 @@ impl Inner {
         }
         let on_node = |victim: &Arc<Pod>| desk.catalog.nodes().pod(&victim.key).is_some_and(|p| p.uid == victim.uid);
         // Of one that went while its going was asked for, nobody tells any more.
-        let why = match all && eviction.victims.iter().all(on_node) {
-            true => Failure::Refused(refused_by),
-            false => Failure::Error,
-        };
-        desk.queue.failed(&pod.key, why, Instant::now());
+        match all && eviction.victims.iter().all(on_node) {
+            true => desk.refused(pod, &self.profile(pod).rules, &refused_by),
+            false => desk.failed(pod),
+        }
         self.work.notify_one();
     }
 

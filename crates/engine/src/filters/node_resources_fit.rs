@@ -106,3 +106,13 @@ fn is_ignored(name: &Name, rules: &Rules) -> bool {
 fn is_full(row: &NodeRow) -> bool {
     i64::try_from(row.pods().len()).unwrap_or(i64::MAX) >= row.node().allocatable.pods
 }
+
+/// What a pod asks a node for, without what the profile ignores.
+pub(crate) fn asked_by(pod: &Pod, rules: &Rules) -> Resources {
+    NodeResourcesFit::prepare(pod, rules).asked
+}
+
+/// Whether a node has room for what a pod asks for.
+pub(crate) fn fits_in(asked: &Resources, row: &NodeRow) -> bool {
+    NodeResourcesFit { asked: asked.clone() }.fits(row)
+}

@@ -14,6 +14,7 @@ mod other_filters;
 mod reference;
 mod search;
 mod upstream;
+mod wakeups;
 mod zone_upgrade;
 
 /// How many cases each property sees unless `PROPTEST_CASES` says otherwise.

@@ -64,13 +64,15 @@ impl Inner {
     pub(crate) async fn schedule_extended(self: &Arc<Self>, pod: Arc<Pod>) {
         let whole = match self.context.objects().get(Resource::PODS, &pod.key.namespace, &pod.key.name).await {
             Ok(Some(whole)) => wire::sent(whole),
-            Ok(None) => return self.desk.lock().queue.done(&pod.key),
+            Ok(None) => return self.desk.lock().done(&pod),
             Err(error) => return self.fail(&mut self.desk.lock(), &pod, &format!("reading the pod: {error}")),
         };
         let node = |name: &Name| self.nodes.get(name);
         let case = Case { pod: &pod, whole, node: &node };
         let (ranked, nominated) = {
             let mut desk = self.desk.lock();
+            // What changes while they are asked is not to be missed.
+            desk.queue.judging(&pod.key);
             let nominated = desk.nominations.of(&pod).cloned();
             (desk.rank(&pod, &self.profile(&pod).rules), nominated)
         };
@@ -81,7 +83,7 @@ impl Inner {
         let refused = {
             let mut desk = self.desk.lock();
             if !desk.has(&pod) {
-                return desk.queue.done(&pod.key);
+                return desk.done(&pod);
             }
             match asked {
                 Err(error) => return self.fail(&mut desk, &pod, &error),
@@ -136,7 +138,10 @@ impl Inner {
             Some(Choice { node: node.clone(), plan, feasible: order.len() })
         });
         match choice {
-            Some(choice) => self.place(desk, pod, choice),
+            Some(choice) => {
+                desk.queue.judged(&pod.key);
+                self.place(desk, pod, choice);
+            }
             None => self.fail(desk, pod, "the nodes that the extenders accepted do not fit any more"),
         }
     }
@@ -157,7 +162,7 @@ impl Inner {
         let accepted = self.ask_about_victims(case, &candidates).await;
         let mut desk = self.desk.lock();
         if !desk.has(&pod) {
-            return desk.queue.done(&pod.key);
+            return desk.done(&pod);
         }
         let found = match accepted.and_then(|accepted| candidates_of(&desk.catalog, &accepted)) {
             Ok(candidates) if candidates.is_empty() => {
