@@ -165,9 +165,7 @@ impl Component {
                 let config = object(manifest, "ConfigMap")?["data"][file].as_str().map(str::to_owned);
                 let path = server.folder().join(format!("{name}-{file}"));
                 std::fs::write(&path, config.with_context(|| format!("the ConfigMap of {manifest} has no {file}"))?)?;
-                if takes_configuration(&program()?)? {
-                    command.arg(format!("--config={}", path.display()));
-                }
+                command.arg(format!("--config={}", path.display()));
             } else if argument.starts_with("--health-listen=") {
                 // In a pod every address is the pod's own; here it is the machine's.
                 command.arg("--health-listen=127.0.0.1:0");
@@ -218,10 +216,4 @@ pub async fn kubeconfig(server: &Upstream, account: &str) -> Result<PathBuf> {
 /// The user that the API server takes a service account for.
 pub fn user(account: &str) -> String {
     format!("system:serviceaccount:{NAMESPACE}:{account}")
-}
-
-/// For as long as the branch that reads it is not here.
-fn takes_configuration(program: &Path) -> Result<bool> {
-    let help = Command::new(program).args(["scheduler", "--help"]).output()?;
-    Ok(String::from_utf8_lossy(&help.stdout).contains("--config "))
 }

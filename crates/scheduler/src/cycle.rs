@@ -116,7 +116,13 @@ impl Inner {
     }
 
     /// Makes room for the pod where some was found, and lets it wait.
-    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: Option<&Preemption>) {
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        desk: &mut Desk,
+        pod: &Arc<Pod>,
+        diagnosis: Diagnosis,
+        found: Option<&Preemption>,
+    ) {
         let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
         self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);

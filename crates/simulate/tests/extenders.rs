@@ -201,7 +201,13 @@ async fn an_extender_has_a_say_about_victims() {
         placed(&lab, name).await;
     }
     let class = json!({"metadata": {"name": "high"}, "value": 1000});
-    let classes = Resource { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses", kind: "PriorityClass", namespaced: false };
+    let classes = Resource {
+        group: "scheduling.k8s.io",
+        version: "v1",
+        plural: "priorityclasses",
+        kind: "PriorityClass",
+        namespaced: false,
+    };
     lab.create(classes, class).await;
     let mut high = pod("high", 1000);
     high["spec"]["priorityClassName"] = json!("high");

@@ -22,11 +22,10 @@ const CONTROLLER_ROLE: &str = "controller/rbac.yaml";
 const CONTROLLER_DEPLOYMENT: &str = "controller/deployment.yaml";
 
 /// Rights that the work below does not use, each with its reason.
-const SCHEDULER_ARGUED: [(&str, &str); 4] = [
+const SCHEDULER_ARGUED: [(&str, &str); 3] = [
     ("get persistentvolumes", "read after a conflict, which comes when it comes"),
     ("get persistentvolumeclaims", "read after a conflict, which comes when it comes"),
     ("get pods", "an HTTP extender is sent the pod as the API server has it; none is configured here"),
-    ("delete pods", "preemption"),
 ];
 const CONTROLLER_ARGUED: [(&str, &str); 4] = [
     ("get csinodes.storage.k8s.io", "asked before a selected node without a driver is given up, after two minutes"),
@@ -108,7 +107,35 @@ pub async fn work(stage: &Stage) -> Result<()> {
     };
     stage.until("its volume is released", VOLUMES, released).await?;
 
-    for (component, lease) in [(&controller, "plimsoll-controller"), (&scheduler, "kube-scheduler")] {
+    // A pod of a higher priority gets the room of a lower one.
+    for (name, value) in [("low", 10), ("high", 1000)] {
+        let class = json!({"metadata": {"name": name}, "value": value});
+        stage.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        let half = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}]);
+        let on = json!({"kubernetes.io/hostname": "node-0"});
+        stage.pod(name, &[], json!({"containers": half, "priorityClassName": name, "nodeSelector": on})).await?;
+        if name == "low" {
+            stage.until_placed(name).await?;
+        }
+    }
+    stage.until_event("low", "Preempted", 1).await?;
+    stage
+        .until("the victim goes", &format!("{PODS}/low"), |pod| pod["metadata"]["deletionTimestamp"].is_string())
+        .await?;
+    stage.delete(&format!("{PODS}/low")).await?;
+    ensure!(stage.until_placed("high").await? == "node-0", "room was made on node-0");
+
+    // The other flavour works at the same time, for the pods that name it.
+    let beside = Component::start(&stage.server, BESIDE, &account, &[]).await?;
+    stage.pod("beside", &[], json!({"schedulerName": "plimsoll"})).await?;
+    stage.until_placed("beside").await?;
+    let (code, page) = beside.page("/configz").await?;
+    let page: serde_json::Value = serde_json::from_str(&page)?;
+    ensure!(code == 200 && page["componentconfig"]["profiles"][0]["schedulerName"] == "plimsoll", "{code} {page}");
+
+    let leaders =
+        [(&controller, "plimsoll-controller"), (&scheduler, "kube-scheduler"), (&beside, "plimsoll-scheduler")];
+    for (component, lease) in leaders {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{lease}", deploy::NAMESPACE);
         let holder = stage.get(&path).await?["spec"]["holderIdentity"].clone();
         ensure!(holder.as_str().is_some_and(|holder| !holder.is_empty()), "nobody holds {lease}");

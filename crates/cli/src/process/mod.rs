@@ -35,6 +35,8 @@ pub struct Process<'a> {
     pub gates: Gates,
     /// What it does, in a word for its first line: `controlling`.
     pub doing: &'static str,
+    /// Pages beside health and metrics, by name: what they show does not change.
+    pub pages: Vec<(&'static str, String)>,
 }
 
 /// Runs a future of this process on its own threads.
@@ -66,6 +68,9 @@ impl Process<'_> {
         let for_the_lease = context.client.clone();
         if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
             context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
+        }
+        for (name, text) in self.pages.clone() {
+            context.health.add_page(name, move || text.clone());
         }
         if let HealthListen(Some(address)) = self.health_listen {
             let bound = health::serve(&context, &context.health, address).await;

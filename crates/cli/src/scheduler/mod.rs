@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
 use plimsoll_scheduler::config::gates::UpstreamGates;
+use plimsoll_scheduler::extenders::Extenders;
 
 use crate::Found;
 use crate::failure::Failure;
@@ -48,8 +49,10 @@ async fn serve(
         grace: GRACE,
         gates: gates.ours,
         doing: "scheduling on",
+        pages: vec![("configz", settings.page())],
     };
-    let options = Options::from(settings.configuration.clone());
+    let extenders = Extenders::new(&settings.configuration.extenders).map_err(Failure::new)?;
+    let options = Options { extenders, ..Options::from(settings.configuration.clone()) };
     process
         .run(printer, |context| {
             plimsoll_scheduler::start(&context, options);

@@ -131,7 +131,8 @@ impl Inner {
 
     /// Takes the best node that still fits: others may have been placed, or things changed, while the extenders were asked.
     fn take_first(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, order: &[Name]) {
-        let taken: Vec<NodeIndex> = desk.beside(pod, &self.profile(pod).rules).beside.iter().map(|(index, _)| *index).collect();
+        let taken: Vec<NodeIndex> =
+            desk.beside(pod, &self.profile(pod).rules).beside.iter().map(|(index, _)| *index).collect();
         let free = |node: &&Name| desk.catalog.nodes().by_name(node).is_some_and(|row| !taken.contains(&row.index()));
         let choice = order.iter().filter(free).find_map(|node| {
             let plan = desk.catalog.plan_on(pod, &self.profile(pod).rules, node)?;
