@@ -61,6 +61,8 @@ pub struct Choice {
     pub plan: VolumePlan,
     /// How many nodes fit.
     pub feasible: usize,
+    /// Its weighted total; `None` where it was not compared with others.
+    pub score: Option<i64>,
 }
 
 impl Catalog {
@@ -123,7 +125,12 @@ impl Catalog {
             .reduce(|a, b| if totals[b] > totals[a] || (totals[b] == totals[a] && name(b) < name(a)) { b } else { a });
         Ok(best.and_then(|at| {
             let node = name(at)?.clone();
-            Some(Choice { node, plan: case.volumes.plan(feasible[at]), feasible: feasible.len() })
+            Some(Choice {
+                node,
+                plan: case.volumes.plan(feasible[at]),
+                feasible: feasible.len(),
+                score: Some(totals[at]),
+            })
         }))
     }
 

@@ -8,12 +8,16 @@ use plimsoll_engine::placement::Placement;
 use plimsoll_engine::preemption::Preemption;
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Choice, Diagnosis};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Inner;
 use crate::binding::Assumed;
+use crate::decisions;
 use crate::desk::Desk;
+use crate::figures::{Outcome, Stage};
+use crate::journal::Attempt;
 use crate::nominations::Refused;
 use crate::report::{Nominate, Reason};
 
@@ -49,6 +53,7 @@ impl Inner {
                 desk.queue.remove(key);
                 return;
             };
+            desk.journal.taken(&pod, Instant::now());
             if !self.options.extenders.concern(&pod) {
                 match desk.choose(&pod, &self.profile(&pod).rules) {
                     Ok(choice) => self.place(&mut desk, &pod, choice),
@@ -63,9 +68,11 @@ impl Inner {
 
     /// Assumes a choice and has it written down.
     pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
+        let (attempt, line) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
         let expect = !desk.catalog.is_bound(&choice.plan);
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
+            self.figures.failed(Stage::Assume);
             self.fail(desk, pod, &message);
             return;
         }
@@ -79,7 +86,7 @@ impl Inner {
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
         let told = Arc::new(Notify::new());
         desk.placements.begin(pod, &told);
-        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told };
+        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told, attempt, line };
         let scheduler = self.clone();
         self.context.tasks.spawn("binding", async move { scheduler.bind(assumed, placement).await });
     }
@@ -105,6 +112,7 @@ impl Inner {
         }
         if diagnosis.nodes == 0 {
             desk.withdraw_nomination(pod);
+            self.unschedulable(desk, pod, &diagnosis, NO_NODES);
             self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
             // What every new node helps.
             let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
@@ -125,6 +133,7 @@ impl Inner {
     ) {
         let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
+        self.unschedulable(desk, pod, &diagnosis, message.trim_end());
         self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => {
@@ -138,6 +147,20 @@ impl Inner {
 
     /// Something went wrong: the pod is tried again after a while.
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
+        let (attempt, line) = self.decided(desk, pod, |_| ());
+        self.fail_after(desk, pod, message, attempt, line);
+    }
+
+    /// Something went wrong after it was decided where the pod goes.
+    pub(crate) fn fail_after(
+        &self,
+        desk: &mut Desk,
+        pod: &Arc<Pod>,
+        message: &str,
+        attempt: Attempt,
+        line: Option<Value>,
+    ) {
+        self.ended(pod, attempt, line, Outcome::Error, message);
         desk.withdraw_nomination(pod);
         self.reporter.failed(pod, Reason::SchedulerError, message, Nominate::Clear);
         desk.failed(pod);

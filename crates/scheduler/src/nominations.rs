@@ -156,7 +156,7 @@ impl Desk {
             if !beside.iter().any(|(refused, _)| Some(*refused) == index)
                 && let Some(plan) = self.catalog.plan_on(pod, rules, node)
             {
-                return Ok(Choice { node: node.clone(), plan, feasible: 1 });
+                return Ok(Choice { node: node.clone(), plan, feasible: 1, score: None });
             }
         }
         let except: Vec<NodeIndex> = beside.iter().map(|(index, _)| *index).collect();

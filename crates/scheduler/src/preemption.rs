@@ -81,7 +81,9 @@ impl Inner {
             nominated: nominated.as_ref(),
             expected,
         };
-        Some(desk.catalog.preempt(pod, attempt))
+        let found = desk.catalog.preempt(pod, attempt);
+        self.figures.preempted(found.best().map(|best| best.victims.len()));
+        Some(found)
     }
 
     /// Makes room where some was found, and nominates the pod there.

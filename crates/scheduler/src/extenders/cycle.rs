@@ -136,7 +136,7 @@ impl Inner {
         let free = |node: &&Name| desk.catalog.nodes().by_name(node).is_some_and(|row| !taken.contains(&row.index()));
         let choice = order.iter().filter(free).find_map(|node| {
             let plan = desk.catalog.plan_on(pod, &self.profile(pod).rules, node)?;
-            Some(Choice { node: node.clone(), plan, feasible: order.len() })
+            Some(Choice { node: node.clone(), plan, feasible: order.len(), score: None })
         });
         match choice {
             Some(choice) => {
