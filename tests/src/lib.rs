@@ -10,6 +10,7 @@ pub mod compare;
 pub mod deploy;
 pub mod embedded;
 pub mod identities;
+pub mod load;
 pub mod machine;
 pub mod normal;
 pub mod play;

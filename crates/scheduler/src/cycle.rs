@@ -5,7 +5,6 @@ use std::sync::Arc;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
-use plimsoll_engine::preemption::Preemption;
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Choice, Diagnosis};
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::desk::Desk;
 use crate::figures::{Outcome, Stage};
 use crate::journal::Attempt;
 use crate::nominations::Refused;
+use crate::preemption::Search;
 use crate::report::{Nominate, Reason};
 
 /// What upstream says where there is no node at all.
@@ -54,6 +54,16 @@ impl Inner {
                 return;
             };
             desk.journal.taken(&pod, Instant::now());
+            if desk.catalog.nodes().is_empty() {
+                let (attempt, line) = self.decided(&desk, &pod, |_| ());
+                self.ended(&pod, attempt, line, Outcome::Unschedulable, NO_NODES);
+                desk.withdraw_nomination(&pod);
+                self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+                // What every new node helps.
+                let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+                desk.refused(&pod, &self.profile(&pod).rules, &any_node);
+                return;
+            }
             if !self.options.extenders.concern(&pod) {
                 match desk.choose(&pod, &self.profile(&pod).rules) {
                     Ok(choice) => self.place(&mut desk, &pod, choice),
@@ -94,29 +104,15 @@ impl Inner {
     /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
     fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
         if let Some((diagnosis, found)) = self.diagnose(desk, pod, refused) {
-            self.settle(desk, pod, diagnosis, found.as_ref());
+            self.settle(desk, pod, diagnosis, &found);
         }
     }
 
     /// Why a pod fits nowhere, and where room could be made for it; `None` where all is said and done already.
-    pub(crate) fn diagnose(
-        &self,
-        desk: &mut Desk,
-        pod: &Arc<Pod>,
-        refused: &Refused,
-    ) -> Option<(Diagnosis, Option<Preemption>)> {
+    pub(crate) fn diagnose(&self, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) -> Option<(Diagnosis, Search)> {
         let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
-            return None;
-        }
-        if diagnosis.nodes == 0 {
-            desk.withdraw_nomination(pod);
-            self.unschedulable(desk, pod, &diagnosis, NO_NODES);
-            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            // What every new node helps.
-            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
-            desk.refused(pod, &self.profile(pod).rules, &any_node);
             return None;
         }
         let found = self.find_room(desk, pod, &diagnosis, &refused.expected);
@@ -124,13 +120,7 @@ impl Inner {
     }
 
     /// Makes room for the pod where some was found, and lets it wait.
-    pub(crate) fn settle(
-        self: &Arc<Self>,
-        desk: &mut Desk,
-        pod: &Arc<Pod>,
-        diagnosis: Diagnosis,
-        found: Option<&Preemption>,
-    ) {
+    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: &Search) {
         let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
         self.unschedulable(desk, pod, &diagnosis, message.trim_end());

@@ -150,11 +150,24 @@ impl Desk {
         }
     }
 
-    /// Has `placement` told of the next change of an object.
-    pub(crate) fn wait(&mut self, kind: Kind, key: ObjectKey, placement: &Arc<Notify>) {
-        let waiting = self.waiting.entry((kind, key)).or_default();
-        if !waiting.iter().any(|known| Arc::ptr_eq(known, placement)) {
-            waiting.push(placement.clone());
+    /// Has `placement` told of the next change of any of these objects, and of no others.
+    pub(crate) fn wait(&mut self, objects: &BTreeSet<(Kind, ObjectKey)>, placement: &Arc<Notify>) {
+        for object in objects {
+            let waiting = self.waiting.entry(object.clone()).or_default();
+            if !waiting.iter().any(|known| Arc::ptr_eq(known, placement)) {
+                waiting.push(placement.clone());
+            }
+        }
+    }
+
+    /// A placement waits for these no more.
+    pub(crate) fn stop_waiting(&mut self, objects: &BTreeSet<(Kind, ObjectKey)>, placement: &Arc<Notify>) {
+        for object in objects {
+            let Some(waiting) = self.waiting.get_mut(object) else { continue };
+            waiting.retain(|known| !Arc::ptr_eq(known, placement));
+            if waiting.is_empty() {
+                self.waiting.remove(object);
+            }
         }
     }
 

@@ -168,7 +168,9 @@ impl Desk {
 
     /// Takes back a pod's nomination. Others may have been kept from the node by it.
     pub(crate) fn withdraw_nomination(&mut self, pod: &Pod) {
-        if let Some(node) = self.nominations.clear(&pod.key) {
+        if self.nominations.of(pod).is_some()
+            && let Some(node) = self.nominations.clear(&pod.key)
+        {
             self.nomination_left(pod, node);
         }
     }

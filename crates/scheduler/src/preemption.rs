@@ -34,9 +34,12 @@ const WIDTH: usize = 16;
 /// Upstream's plugin, by which victims are told who removed them.
 const PLUGIN: &str = "DefaultPreemption";
 
+/// What came of looking for room; where nobody looked, what is said of that.
+pub(crate) type Search = Result<Preemption, &'static str>;
+
 /// What came of the attempt to make room for a pod.
 pub(crate) struct Room {
-    /// What the pod's condition says of it.
+    /// What the pod's condition says of it; empty where nothing was tried.
     pub(crate) message: String,
     /// What becomes of its nomination.
     pub(crate) nominate: Nominate,
@@ -69,10 +72,18 @@ impl Inner {
         pod: &Arc<Pod>,
         diagnosis: &Diagnosis,
         expected: &Expected,
-    ) -> Option<Preemption> {
+    ) -> Search {
         let profile = self.profile(pod);
+        if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
+            return Err("");
+        }
+        if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
+            // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
+            // that is an error of two words, and preemption is not tried.
+            return Err("not found");
+        }
         // Where DefaultPreemption is disabled, nobody goes, and nothing is said of it.
-        let shortlist = profile.preemption?;
+        let shortlist = profile.preemption.ok_or("")?;
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
             rules: &profile.rules,
@@ -83,13 +94,14 @@ impl Inner {
         };
         let found = desk.catalog.preempt(pod, attempt);
         self.figures.preempted(found.best().map(|best| best.victims.len()));
-        Some(found)
+        Ok(found)
     }
 
     /// Makes room where some was found, and nominates the pod there.
-    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: Option<&Preemption>) -> Room {
-        let Some(found) = found else {
-            return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
+    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: &Search) -> Room {
+        let found = match found {
+            Ok(found) => found,
+            Err(said) => return Room { message: (*said).to_owned(), nominate: Nominate::Keep, eviction: None },
         };
         let message = found.message();
         let nominate = match found {
@@ -158,8 +170,10 @@ impl Inner {
         let asked = if called_off { Asked::CalledOff } else { self.remove(preemptor, victim).await? };
         let note = format!("Preempted by pod {} on node {node}", preemptor.uid);
         match asked {
-            Asked::CalledOff => self.reporter.preempted(victim, &format!("{note} (in kube-scheduler memory).")),
-            Asked::Going => self.reporter.preempted(victim, &note),
+            Asked::CalledOff => {
+                self.reporter.preempted(victim, preemptor, &format!("{note} (in kube-scheduler memory)."))
+            }
+            Asked::Going => self.reporter.preempted(victim, preemptor, &note),
             Asked::Gone => {}
         }
         Ok(())

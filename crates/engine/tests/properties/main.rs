@@ -11,6 +11,7 @@ mod dice;
 mod events;
 mod generate;
 mod other_filters;
+mod preemption;
 mod reference;
 mod search;
 mod upstream;

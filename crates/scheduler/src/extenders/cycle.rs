@@ -155,8 +155,8 @@ impl Inner {
             let Some(pod) = desk.catalog.pod(&case.pod.key).cloned() else { return };
             let Some((diagnosis, found)) = self.diagnose(&mut desk, &pod, refused) else { return };
             let candidates = match &found {
-                Some(Preemption::Possible(candidates)) if self.options.extenders.preempt(&pod) => candidates.clone(),
-                found => return self.settle(&mut desk, &pod, diagnosis, found.as_ref()),
+                Ok(Preemption::Possible(candidates)) if self.options.extenders.preempt(&pod) => candidates.clone(),
+                found => return self.settle(&mut desk, &pod, diagnosis, found),
             };
             (pod, diagnosis, candidates)
         };
@@ -172,7 +172,7 @@ impl Inner {
             Ok(candidates) => Preemption::Possible(candidates),
             Err(error) => Preemption::Failed(error),
         };
-        self.settle(&mut desk, &pod, diagnosis, Some(&found));
+        self.settle(&mut desk, &pod, diagnosis, &Ok(found));
     }
 
     async fn ask_about_victims(
