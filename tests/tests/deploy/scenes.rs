@@ -92,9 +92,14 @@ pub async fn work(stage: &Stage) -> Result<()> {
     stage.pod("huge", &[], json!({"containers": huge})).await?;
     stage.until_refused("huge", "Unschedulable", "2 Insufficient cpu").await?;
     stage.until_event("huge", "FailedScheduling", 1).await?;
-    let resources = json!({"status": {"allocatable": {"cpu": "5"}, "capacity": {"cpu": "5"}}});
-    stage.patch("/api/v1/nodes/node-1/status", &resources).await?;
-    stage.until_event("huge", "FailedScheduling", 2).await?;
+    // There would be room, but not for now; and then there is none again, and the same to be told.
+    let size = |cpu: &str| json!({"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}});
+    stage.patch("/api/v1/nodes/node-1", &json!({"spec": {"unschedulable": true}})).await?;
+    stage.patch("/api/v1/nodes/node-1/status", &size("80")).await?;
+    stage.until_refused("huge", "Unschedulable", "1 node(s) were unschedulable").await?;
+    stage.patch("/api/v1/nodes/node-1/status", &size("4")).await?;
+    stage.patch("/api/v1/nodes/node-1", &json!({"spec": {"unschedulable": false}})).await?;
+    stage.until_event("huge", "FailedScheduling", 3).await?;
     stage.delete(&format!("{PODS}/huge")).await?;
 
     // A claim is protected while its pod is there, its volume released when it is gone.
