@@ -49,6 +49,7 @@ impl Inner {
     async fn schedule(self: &Arc<Self>, key: &ObjectKey) {
         let pod = {
             let mut desk = self.desk.lock();
+            desk.pass_time(Instant::now());
             let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
                 desk.queue.remove(key);
                 return;

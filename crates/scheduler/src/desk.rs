@@ -46,6 +46,9 @@ pub(crate) struct Desk {
     /// vain, and looks again.
     waiting: BTreeMap<(Kind, ObjectKey), Vec<Arc<Notify>>>,
     work: Arc<Notify>,
+    /// When the first pod was looked at, and the seconds since then that the catalog was told of.
+    began: Option<Instant>,
+    told_time: u64,
 }
 
 impl Desk {
@@ -60,6 +63,18 @@ impl Desk {
             ours,
             waiting: BTreeMap::new(),
             work,
+            began: None,
+            told_time: 0,
+        }
+    }
+
+    /// Tells the catalog the time, once a second at most: space that was promised to volumes made long ago is in the pools'
+    /// own figures by now.
+    pub(crate) fn pass_time(&mut self, now: Instant) {
+        let seconds = now.duration_since(*self.began.get_or_insert(now)).as_secs();
+        if seconds > self.told_time {
+            self.told_time = seconds;
+            self.catalog.settle(seconds);
         }
     }
 
