@@ -61,6 +61,8 @@ pub struct Choice {
     pub plan: VolumePlan,
     /// How many nodes fit.
     pub feasible: usize,
+    /// Its weighted total; `None` where it was not compared with others.
+    pub score: Option<i64>,
 }
 
 impl Catalog {
@@ -122,7 +124,8 @@ impl Catalog {
         let best = (0..feasible.len()).reduce(|best, next| if totals[next] > totals[best] { next } else { best });
         Ok(best.map(|at| {
             let row = feasible[at];
-            Choice { node: row.node().name.clone(), plan: case.volumes.plan(row.index()), feasible: feasible.len() }
+            let (node, plan) = (row.node().name.clone(), case.volumes.plan(row.index()));
+            Choice { node, plan, feasible: feasible.len(), score: Some(totals[at]) }
         }))
     }
 
