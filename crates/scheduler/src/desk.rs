@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::journal::Journal;
 use crate::nominations::Nominations;
-use crate::queue::{Backoff, Failure, PodQueue};
+use crate::queue::{Failure, PodQueue};
 use crate::running::Placements;
 
 /// What is behind a lock that a panic elsewhere does not take away.
@@ -52,10 +52,10 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(ours: Vec<Name>, backoff: Backoff, work: Arc<Notify>) -> Self {
+    pub(crate) fn new(ours: Vec<Name>, queue: PodQueue, work: Arc<Notify>) -> Self {
         Self {
             catalog: Catalog::new(),
-            queue: PodQueue::new(backoff),
+            queue,
             nominations: Nominations::default(),
             placements: Placements::default(),
             journal: Journal::default(),

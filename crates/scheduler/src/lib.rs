@@ -54,6 +54,10 @@ pub struct Options {
     pub profiles: Vec<Profile>,
     /// How long a pod waits after its first failure, and at most.
     pub backoff: queue::Backoff,
+    /// How long a pod that fits nowhere stays so before it is tried whatever happened.
+    pub longest_stay: Duration,
+    /// Whether a pod may go before its backoff is over when nobody else is there.
+    pub early: bool,
     /// Processes elsewhere that have a say.
     pub extenders: Extenders,
     /// Where a line is written of every decision.
@@ -67,6 +71,8 @@ impl Default for Options {
         Self {
             profiles: Vec::new(),
             backoff: queue::Backoff::default(),
+            longest_stay: queue::LONGEST_STAY,
+            early: true,
             extenders: Extenders::default(),
             decisions: None,
             relist: reflector::RELIST,
@@ -103,7 +109,8 @@ pub fn start(context: &Context, mut options: Options) -> Scheduler {
     }
     let names: Vec<Name> = options.profiles.iter().map(|profile| profile.name.clone()).collect();
     let work = Arc::new(Notify::new());
-    let desk = Arc::new(Shared::new(Desk::new(names.clone(), options.backoff, work.clone())));
+    let queue = queue::PodQueue::new(options.backoff).longest_stay(options.longest_stay).takes_early(options.early);
+    let desk = Arc::new(Shared::new(Desk::new(names.clone(), queue, work.clone())));
     let world = World::new();
     world.listen(&desk);
     let reporter = Reporter::start(&context, &names, &world);

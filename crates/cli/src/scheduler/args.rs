@@ -1,8 +1,10 @@
 //! The arguments of `plimsoll scheduler`: kube-scheduler's names where it has them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use plimsoll_clock::duration;
 
 use crate::process::args::{HealthListen, ProcessArgs, health_listen};
 
@@ -32,6 +34,9 @@ pub struct SchedulerArgs {
     /// Write the configuration with every default to a file, and end
     #[arg(long, value_name = "FILE")]
     pub write_config_to: Option<PathBuf>,
+    /// How long a pod that fits nowhere stays so before it is tried whatever happened
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    pub pod_max_in_unschedulable_pods_duration: Duration,
     /// The lease's name
     #[arg(long, value_name = "NAME", default_value = "kube-scheduler")]
     pub leader_elect_resource_name: String,

@@ -59,7 +59,13 @@ async fn serve(
     };
     let extenders = Extenders::new(&settings.configuration.extenders).map_err(Failure::new)?;
     let decisions = args.decision_log.as_deref().map(open).transpose()?;
-    let options = Options { extenders, decisions, ..Options::from(settings.configuration.clone()) };
+    let options = Options {
+        extenders,
+        decisions,
+        longest_stay: args.pod_max_in_unschedulable_pods_duration,
+        early: gates.upstream.pop_from_backoff,
+        ..Options::from(settings.configuration.clone())
+    };
     process
         .run(printer, |context| {
             plimsoll_scheduler::start(&context, options);

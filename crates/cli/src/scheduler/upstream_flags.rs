@@ -1,13 +1,10 @@
 //! kube-scheduler 1.37's flags, and what becomes of each here.
 
-use plimsoll_runtime::Treatment::{self, Noted, Taken};
+use plimsoll_runtime::Treatment::Taken;
 
 use crate::process::upstream_flags::{
     Flag, JSON, LOGS, METRICS, ONE_VERSION, PLAIN, PROFILING, UNAUTHENTICATED, UNAUTHORIZED, flag,
 };
-
-const STAY: Treatment =
-    Noted("a pod that fits nowhere is tried when something changes that could help, and every 5 minutes");
 
 /// All of them, by name.
 pub static FLAGS: [Flag; 62] = [
@@ -53,7 +50,7 @@ pub static FLAGS: [Flag; 62] = [
     flag("min-compatibility-version", true, ONE_VERSION),
     flag("permit-address-sharing", false, PLAIN),
     flag("permit-port-sharing", false, PLAIN),
-    flag("pod-max-in-unschedulable-pods-duration", true, STAY),
+    flag("pod-max-in-unschedulable-pods-duration", true, Taken),
     flag("profiling", false, PROFILING),
     flag("requestheader-allowed-names", true, UNAUTHENTICATED),
     flag("requestheader-client-ca-file", true, UNAUTHENTICATED),

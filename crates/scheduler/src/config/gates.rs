@@ -54,7 +54,7 @@ pub const GATES: [(&str, GateTreatment); 37] = [
     ("PodLevelResources", AlwaysOn("pod-level requests count")),
     ("SchedulerAsyncAPICalls", Indifferent("no decision waits for a write")),
     ("SchedulerAsyncPreemption", AlwaysOn("victims are deleted beside the next decisions")),
-    ("SchedulerPopFromBackoffQ", AlwaysOn("an idle scheduler tries pods before their backoff is over")),
+    (POP_FROM_BACKOFF, Honoured),
     ("SchedulerPreQueueingHints", Indifferent("a change is looked up by what it can help")),
     ("SchedulerQueueingHints", AlwaysOn("a pod is woken by what can help it")),
     (STORAGE_CAPACITY_SCORING, Honoured),
@@ -64,6 +64,7 @@ pub const GATES: [(&str, GateTreatment); 37] = [
 
 const STORAGE_CAPACITY_SCORING: &str = "StorageCapacityScoring";
 const VOLUME_LIMIT_SCALING: &str = "VolumeLimitScaling";
+const POP_FROM_BACKOFF: &str = "SchedulerPopFromBackoffQ";
 
 /// Those of upstream's gates that can be had both ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +73,13 @@ pub struct UpstreamGates {
     pub storage_capacity_scoring: bool,
     /// VolumeLimitScaling: a driver may ask that pods keep off nodes where it is missing.
     pub volume_limit_scaling: bool,
+    /// SchedulerPopFromBackoffQ: an idle scheduler tries pods before their backoff is over.
+    pub pop_from_backoff: bool,
 }
 
 impl Default for UpstreamGates {
     fn default() -> Self {
-        Self { storage_capacity_scoring: true, volume_limit_scaling: true }
+        Self { storage_capacity_scoring: true, volume_limit_scaling: true, pop_from_backoff: true }
     }
 }
 
@@ -89,6 +92,7 @@ impl UpstreamGates {
             Honoured => {
                 match name {
                     STORAGE_CAPACITY_SCORING => self.storage_capacity_scoring = on,
+                    POP_FROM_BACKOFF => self.pop_from_backoff = on,
                     _ => self.volume_limit_scaling = on,
                 }
                 Ok(None)
@@ -112,12 +116,15 @@ mod tests {
         let mut gates = UpstreamGates::default();
         assert_eq!(gates.set("StorageCapacityScoring", false), Some(Ok(None)));
         assert_eq!(gates.set("VolumeLimitScaling", false), Some(Ok(None)));
-        assert_eq!(gates, UpstreamGates { storage_capacity_scoring: false, volume_limit_scaling: false });
+        assert_eq!(gates.set("SchedulerPopFromBackoffQ", false), Some(Ok(None)));
+        let off =
+            UpstreamGates { storage_capacity_scoring: false, volume_limit_scaling: false, pop_from_backoff: false };
+        assert_eq!(gates, off);
         assert!(matches!(gates.set("SchedulerAsyncPreemption", false), Some(Err(_))));
         assert!(matches!(gates.set("GenericWorkload", true), Some(Err(_))));
         assert!(matches!(gates.set("DRADeviceTaints", true), Some(Ok(Some(_)))));
         assert_eq!(gates.set("MadeUp", true), None);
         let honoured = GATES.iter().filter(|(_, treatment)| *treatment == GateTreatment::Honoured);
-        assert_eq!(honoured.count(), 2, "each has its field");
+        assert_eq!(honoured.count(), 3, "each has its field");
     }
 }

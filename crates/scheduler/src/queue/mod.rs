@@ -43,7 +43,7 @@ use index::WaitIndex;
 use recent::Recent;
 
 /// How long a pod stays unschedulable before it is tried whatever happened.
-const LONGEST_STAY: Duration = Duration::from_secs(300);
+pub const LONGEST_STAY: Duration = Duration::from_secs(300);
 /// Pods whose backoffs end within one such window go early by priority, and not by whose ends first.
 const WINDOW: Duration = Duration::from_secs(1);
 

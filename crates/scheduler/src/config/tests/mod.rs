@@ -258,7 +258,8 @@ fn arguments_reach_the_rules() {
 
 #[test]
 fn upstreams_gates_reach_the_rules() {
-    let off = UpstreamGates { storage_capacity_scoring: false, volume_limit_scaling: false };
+    let off =
+        UpstreamGates { storage_capacity_scoring: false, volume_limit_scaling: false, ..UpstreamGates::default() };
     let read = read_under("", AllGates { ours: Gates::AS_UPSTREAM, upstream: off });
     assert_eq!(
         read.profiles[0].rules,
