@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use http::header::HOST;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -64,6 +65,23 @@ impl Client {
         Ok(Connection { sender, host: self.address.to_string() })
     }
 
+    /// Asks for something in JSON on a connection of its own, as whoever has this token. Hands back the code and the answer.
+    pub async fn ask(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, Value)> {
+        let request = Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
+        let body = body.map(|b| Bytes::from(b.to_string())).unwrap_or_default();
+        let response = self.send(request.header("content-type", content_type).body(Full::new(body))?).await?;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok((code, serde_json::from_slice(&bytes).unwrap_or_default()))
+    }
+
     /// The code and body of a `GET` by the administrator.
     pub async fn get(&self, path: &str) -> Result<(u16, Bytes)> {
         let token = crate::identities::token(crate::identities::ADMIN);
@@ -82,6 +100,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Whether another request can be sent.
+    pub fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
     /// Sends a request; its answer must be read before the next.
     pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
         request.headers_mut().insert(HOST, self.host.parse()?);

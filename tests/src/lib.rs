@@ -2,10 +2,12 @@
 //!
 //! [`upstream`] starts the real control plane, [`embedded`] ours; [`scenario`] reads what is asked, [`play`] asks it, [`normal`] takes out
 //! of the answers what differs from run to run, and [`compare`] tells what is left. [`volumes`] plays what controllers make of claims and
-//! volumes.
+//! volumes. [`deploy`] runs components as the manifests of `deploy/` say, and [`audit`] tells what they asked for.
 
+pub mod audit;
 pub mod client;
 pub mod compare;
+pub mod deploy;
 pub mod embedded;
 pub mod identities;
 pub mod load;
@@ -16,5 +18,6 @@ pub mod process;
 pub mod scenario;
 pub mod session;
 pub mod suite;
+pub mod trouble;
 pub mod upstream;
 pub mod volumes;

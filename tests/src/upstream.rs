@@ -42,6 +42,8 @@ pub struct Options {
     pub fsync: bool,
     /// Whether kube-apiserver writes down every request, in `audit.log` of its folder.
     pub audit: bool,
+    /// Admission plugins that are on beside those that kube-apiserver has on by itself, with commas between them.
+    pub admission: &'static str,
 }
 
 /// A running kube-apiserver with its etcd.
@@ -88,6 +90,9 @@ impl Upstream {
             .arg(at("service-accounts.pub"))
             .arg("--service-account-signing-key-file")
             .arg(at("service-accounts.key"));
+        if !options.admission.is_empty() {
+            command.args(["--enable-admission-plugins", options.admission]);
+        }
         if options.audit {
             std::fs::write(at("audit.yaml"), AUDIT_POLICY)?;
             command.arg("--audit-policy-file").arg(at("audit.yaml")).arg("--audit-log-path").arg(at("audit.log"));

@@ -45,7 +45,7 @@ impl Subject {
     /// kube-apiserver and etcd, which waits for its disk.
     pub async fn theirs() -> Result<Self> {
         let started = Instant::now();
-        let server = Upstream::start(Options { fsync: true, audit: false }).await?;
+        let server = Upstream::start(Options { fsync: true, ..Options::default() }).await?;
         let ready = started.elapsed().as_secs_f64();
         let (apiserver, etcd) = server.ids();
         let processes = vec![apiserver, etcd];

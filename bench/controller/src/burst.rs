@@ -33,7 +33,7 @@ impl Burst {
 
 /// Runs a burst of `size` claims on a server of its own.
 pub async fn burst(size: usize, keeper: Keeper) -> Result<Burst> {
-    let upstream = Upstream::start(Options { fsync: true, audit: false }).await?;
+    let upstream = Upstream::start(Options { fsync: true, ..Options::default() }).await?;
     let (apiserver, etcd) = upstream.ids();
     let server = Server::Real(Box::new(upstream));
     let client = server.client().clone();

@@ -59,7 +59,7 @@ impl Measured {
 /// Runs a shape on a server of its own; `share` divides its sizes.
 pub async fn measure(shape: &Shape, placer: Placer, share: usize) -> Result<Measured> {
     let (nodes, pods) = ((shape.nodes / share).max(1), (shape.pods / share).max(1));
-    let server = Upstream::start(Options { fsync: true, audit: true }).await?;
+    let server = Upstream::start(Options { fsync: true, audit: true, ..Options::default() }).await?;
     let client = server.client.clone();
     permit(&client).await?;
     let kubeconfig = server.folder().join("scheduler.kubeconfig");

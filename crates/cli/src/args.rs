@@ -125,6 +125,9 @@ pub struct ExplainArgs {
     /// List every code
     #[arg(long, conflicts_with_all = ["subject", "file"])]
     pub codes: bool,
+    /// Show what the scheduler decided, from the file of its --decision-log
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "kubeconfig", "context", "codes"])]
+    pub decision_log: Option<PathBuf>,
     #[command(flatten)]
     pub cluster: ClusterArgs,
     #[command(flatten)]

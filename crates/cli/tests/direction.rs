@@ -80,7 +80,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ),
     ("bench-apiserver", &["tests"]),
     ("bench-controller", &["tests"]),
-    ("bench-scheduler", &["tests"]),
+    ("bench-scheduler", &["engine", "api", "runtime", "scheduler", "tests"]),
 ];
 
 /// The only crates that see both the API server and a component that talks to it.

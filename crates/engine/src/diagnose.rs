@@ -21,6 +21,8 @@ pub struct Diagnosis {
     pub rejected: bool,
     /// Every plugin that refused it somewhere, and why: what changes about these can help.
     pub refused_by: BTreeSet<(Plugin, Code)>,
+    /// How many nodes each refused first, and why. Those that a plugin narrowed away are not among them.
+    pub counts: BTreeMap<(Plugin, Code), usize>,
     /// The nodes where removing pods could help: upstream's plugin that refused first says so.
     pub preemptible: Vec<NodeIndex>,
     /// How many nodes there are.
@@ -45,6 +47,7 @@ impl Catalog {
             summary: String::new(),
             rejected: false,
             refused_by: BTreeSet::new(),
+            counts: BTreeMap::new(),
             preemptible: Vec::new(),
             nodes,
             error: None,
@@ -67,6 +70,9 @@ impl Catalog {
                 None => Cow::Owned(case.refusals(row)),
             };
             tally.count(narrowed, &refusals);
+            if let Some(refusal) = refusals.first().filter(|_| !narrowed) {
+                *diagnosis.counts.entry((refusal.plugin, refusal.code)).or_default() += 1;
+            }
             diagnosis.refused_by.extend(refusals.iter().map(|r| (r.plugin, r.code)));
             let failed = refusals.iter().find(|r| r.status == Status::Error);
             diagnosis.error = diagnosis.error.or_else(|| failed.map(|r| r.reason.to_string()));

@@ -14,6 +14,7 @@
 //! differences from upstream, [`rules`] how a scheduler profile decides, [`reason`] the stable codes of everything that
 //! does not fit.
 
+mod audit;
 pub mod binder;
 mod catalog;
 pub mod collections;

@@ -6,6 +6,7 @@ use kube::Client;
 use plimsoll_clock::{Clock, Entropy};
 use plimsoll_engine::gates::Gates;
 
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
 use crate::tasks::Tasks;
@@ -21,6 +22,8 @@ pub struct Context {
     pub entropy: Arc<Entropy>,
     /// Where figures are kept.
     pub metrics: Metrics,
+    /// Where a component says whether it is well, and shows its pages.
+    pub health: Health,
     /// The deliberate differences from upstream that are on.
     pub gates: Gates,
     /// The component's tasks.
@@ -35,7 +38,8 @@ impl Context {
 
     /// With the time and randomness given.
     pub fn new(client: Client, clock: Clock, entropy: Arc<Entropy>) -> Self {
-        Self { client, clock, entropy, metrics: Metrics::default(), gates: Gates::all(), tasks: Tasks::new() }
+        let (metrics, health, tasks) = (Metrics::default(), Health::new(), Tasks::new());
+        Self { client, clock, entropy, metrics, health, gates: Gates::all(), tasks }
     }
 
     /// Single objects of the API.

@@ -1,4 +1,5 @@
-//! Says over HTTP whether the process is well, and its figures: `/healthz`, `/livez`, `/readyz`, `/metrics`.
+//! Says over HTTP whether the process is well, and its figures: `/healthz`, `/livez`, `/readyz`, `/metrics`; and pages that its
+//! components add, such as `/configz`.
 //!
 //! The words are those of Kubernetes' own processes, so that probes and people read them alike. Why a check fails is
 //! logged, not answered: whoever can reach the port need not be one who may know.
@@ -36,6 +37,7 @@ const CONNECTIONS: usize = 64;
 const BREATH: Duration = Duration::from_millis(100);
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The checks of a process. Clones are of the same ones.
 #[derive(Clone, Default)]
@@ -47,6 +49,7 @@ pub struct Health {
 struct Checks {
     live: Vec<(String, Check)>,
     ready: Vec<(String, Check)>,
+    pages: Vec<(String, Page)>,
 }
 
 impl Health {
@@ -65,6 +68,15 @@ impl Health {
     /// another is ready. It must not wait.
     pub fn add_ready(&self, name: &str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
         self.checks().ready.push((name.to_owned(), Arc::new(check)));
+    }
+
+    /// Adds a page that answers `/NAME` with what `page` says in JSON. It must not wait. The last of a name is the one shown.
+    pub fn add_page(&self, name: &str, page: impl Fn() -> String + Send + Sync + 'static) {
+        self.checks().pages.push((name.to_owned(), Arc::new(page)));
+    }
+
+    fn page(&self, name: &str) -> Option<Page> {
+        self.checks().pages.iter().rev().find(|(known, _)| known == name).map(|(_, page)| page.clone())
     }
 
     fn checks(&self) -> std::sync::MutexGuard<'_, Checks> {
@@ -217,7 +229,8 @@ impl Server {
         let mut parts = path.trim_start_matches('/').splitn(2, '/');
         let (which, only) = (parts.next().unwrap_or_default(), parts.next());
         let health = matches!(which, "healthz" | "livez" | "readyz");
-        if !health && (which, only) != ("metrics", None) {
+        let page = self.health.page(which).filter(|_| only.is_none());
+        if !health && page.is_none() && (which, only) != ("metrics", None) {
             return Reply::missing();
         }
         if !matches!(*method, Method::GET | Method::HEAD) {
@@ -225,6 +238,9 @@ impl Server {
         }
         if health {
             return self.health.report(which, only, query.unwrap_or_default());
+        }
+        if let Some(page) = page {
+            return Reply { code: StatusCode::OK, kind: "application/json", body: page() };
         }
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         Reply { code: StatusCode::OK, kind, body: self.metrics.text() }

@@ -18,6 +18,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Inner;
+use crate::figures::Outcome;
+use crate::journal::Attempt;
 
 /// A pod that counts as placed though the API server does not know of it yet.
 pub(crate) struct Assumed {
@@ -26,6 +28,9 @@ pub(crate) struct Assumed {
     pub(crate) plan: VolumePlan,
     /// Told when there may be something to do for the placement.
     pub(crate) told: Arc<Notify>,
+    pub(crate) attempt: Attempt,
+    /// What the decision log will say, where there is one.
+    pub(crate) line: Option<Value>,
 }
 
 /// What a placement does next, as far as this side is concerned.
@@ -38,16 +43,23 @@ enum Step {
 
 impl Inner {
     /// Carries out a placement to its end, good or bad.
-    pub(crate) async fn bind(self: Arc<Self>, assumed: Assumed, mut placement: Placement) {
+    pub(crate) async fn bind(self: Arc<Self>, mut assumed: Assumed, mut placement: Placement) {
+        let began = Instant::now();
+        let mut bound_volumes = None;
         let told = assumed.told.clone();
         let mut waits = BTreeSet::new();
         let mut wait_ends = None;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &mut waits) {
-                Step::Write(write) => match self.write(write).await {
-                    Ok(version) => placement.written(version),
-                    Err(error) => placement.refused(error),
-                },
+                Step::Write(write) => {
+                    if matches!(write, Write::BindPod { .. }) {
+                        bound_volumes = Some(Instant::now());
+                    }
+                    match self.write_for(&assumed, write).await {
+                        Ok(version) => placement.written(version),
+                        Err(error) => placement.refused(error),
+                    }
+                }
                 Step::Wait => {
                     let end =
                         *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
@@ -59,15 +71,17 @@ impl Inner {
                 Step::Failed(why) => break Err(why),
             }
         };
+        self.carried_out(&assumed, began, bound_volumes, outcome.is_ok());
         match outcome {
             Ok(()) => {
+                self.ended(&assumed.pod, assumed.attempt, assumed.line.take(), Outcome::Scheduled, "");
                 let mut desk = self.desk.lock();
                 desk.placements.end(&assumed.pod);
                 desk.done(&assumed.pod);
                 drop(desk);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
-            Err(why) => self.take_back(&assumed, &why),
+            Err(why) => self.take_back(&mut assumed, &why),
         }
     }
 
@@ -117,7 +131,7 @@ impl Inner {
     }
 
     /// Makes one write. Returns the version that the object has then, or what the pod's condition is to say.
-    async fn write(&self, write: Write) -> Result<Version, String> {
+    pub(crate) async fn write(&self, write: Write) -> Result<Version, String> {
         let binding_volumes =
             |error: Error| format!("running PreBind plugin \"VolumeBinding\": binding volumes: {error}");
         match write {
@@ -182,14 +196,14 @@ impl Inner {
 
     /// Takes back what was assumed; the pod is tried again after a while. What was written stays: the volume controller
     /// completes it or the provisioner clears it, and the next decision sees it.
-    fn take_back(&self, assumed: &Assumed, why: &str) {
+    fn take_back(&self, assumed: &mut Assumed, why: &str) {
         let mut desk = self.desk.lock();
         let pod = &assumed.pod;
         desk.placements.end(pod);
         desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
-            Some(known) => self.fail(&mut desk, &known, why),
+            Some(known) => self.fail_after(&mut desk, &known, why, assumed.attempt, assumed.line.take()),
             None => desk.done(pod),
         }
         // To everybody else it is as though a pod had gone from its node.

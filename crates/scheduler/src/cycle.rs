@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::Choice;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
 use plimsoll_engine::reason::{Code, Plugin};
+use plimsoll_engine::{Choice, Diagnosis};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Inner;
 use crate::binding::Assumed;
+use crate::decisions;
 use crate::desk::Desk;
+use crate::figures::{Outcome, Stage};
+use crate::journal::Attempt;
 use crate::nominations::Refused;
+use crate::preemption::Search;
 use crate::report::{Nominate, Reason};
 
 /// What upstream says where there is no node at all.
@@ -23,17 +28,12 @@ impl Inner {
     /// Schedules pods as they become due, until it is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
         self.world.synced().await;
+        self.nodes.synced().await;
         loop {
-            let due = {
-                let mut desk = self.desk.lock();
-                match desk.queue.pop(Instant::now()) {
-                    Ok(pod) => Ok(pod),
-                    Err(due) => Err(due),
-                }
-            };
+            let due = self.desk.lock().queue.pop(Instant::now());
             match due {
                 Ok(pod) => {
-                    self.schedule(&pod);
+                    self.schedule(&pod).await;
                     // Watches and bindings are to be heard between two pods, too.
                     tokio::task::yield_now().await;
                 }
@@ -46,31 +46,44 @@ impl Inner {
     }
 
     /// One pod's cycle.
-    fn schedule(self: &Arc<Self>, key: &ObjectKey) {
-        let mut desk = self.desk.lock();
-        let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
-            desk.queue.remove(key);
-            return;
+    async fn schedule(self: &Arc<Self>, key: &ObjectKey) {
+        let pod = {
+            let mut desk = self.desk.lock();
+            desk.pass_time(Instant::now());
+            let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
+                desk.queue.remove(key);
+                return;
+            };
+            desk.journal.taken(&pod, Instant::now());
+            if desk.catalog.nodes().is_empty() {
+                let (attempt, line) = self.decided(&desk, &pod, |_| ());
+                self.ended(&pod, attempt, line, Outcome::Unschedulable, NO_NODES);
+                desk.withdraw_nomination(&pod);
+                self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+                // What every new node helps.
+                let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+                desk.refused(&pod, &self.profile(&pod).rules, &any_node);
+                return;
+            }
+            if !self.options.extenders.concern(&pod) {
+                match desk.choose(&pod, &self.profile(&pod).rules) {
+                    Ok(choice) => self.place(&mut desk, &pod, choice),
+                    Err(refused) => self.refuse(&mut desk, &pod, &refused),
+                }
+                return;
+            }
+            pod
         };
-        if desk.catalog.nodes().is_empty() {
-            desk.withdraw_nomination(&pod);
-            self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            // What every new node helps.
-            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
-            desk.refused(&pod, &self.profile(&pod).rules, &any_node);
-            return;
-        }
-        match desk.choose(&pod, &self.profile(&pod).rules) {
-            Ok(choice) => self.place(&mut desk, &pod, choice),
-            Err(refused) => self.refuse(&mut desk, &pod, &refused),
-        }
+        self.schedule_extended(pod).await;
     }
 
     /// Assumes a choice and has it written down.
-    fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
+    pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
+        let (attempt, line) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
         let expect = !desk.catalog.is_bound(&choice.plan);
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
+            self.figures.failed(Stage::Assume);
             self.fail(desk, pod, &message);
             return;
         }
@@ -84,20 +97,34 @@ impl Inner {
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
         let told = Arc::new(Notify::new());
         desk.placements.begin(pod, &told);
-        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told };
+        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told, attempt, line };
         let scheduler = self.clone();
         self.context.tasks.spawn("binding", async move { scheduler.bind(assumed, placement).await });
     }
 
     /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
     fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
+        if let Some((diagnosis, found)) = self.diagnose(desk, pod, refused) {
+            self.settle(desk, pod, diagnosis, &found);
+        }
+    }
+
+    /// Why a pod fits nowhere, and where room could be made for it; `None` where all is said and done already.
+    pub(crate) fn diagnose(&self, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) -> Option<(Diagnosis, Search)> {
         let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
-            return;
+            return None;
         }
-        let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
+        let found = self.find_room(desk, pod, &diagnosis, &refused.expected);
+        Some((diagnosis, found))
+    }
+
+    /// Makes room for the pod where some was found, and lets it wait.
+    pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: &Search) {
+        let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
+        self.unschedulable(desk, pod, &diagnosis, message.trim_end());
         self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => {
@@ -111,6 +138,20 @@ impl Inner {
 
     /// Something went wrong: the pod is tried again after a while.
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
+        let (attempt, line) = self.decided(desk, pod, |_| ());
+        self.fail_after(desk, pod, message, attempt, line);
+    }
+
+    /// Something went wrong after it was decided where the pod goes.
+    pub(crate) fn fail_after(
+        &self,
+        desk: &mut Desk,
+        pod: &Arc<Pod>,
+        message: &str,
+        attempt: Attempt,
+        line: Option<Value>,
+    ) {
+        self.ended(pod, attempt, line, Outcome::Error, message);
         desk.withdraw_nomination(pod);
         self.reporter.failed(pod, Reason::SchedulerError, message, Nominate::Clear);
         desk.failed(pod);

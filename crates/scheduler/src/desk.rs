@@ -14,6 +14,7 @@ use plimsoll_engine::{Catalog, Event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::journal::Journal;
 use crate::nominations::Nominations;
 use crate::queue::{Backoff, Failure, PodQueue};
 use crate::running::Placements;
@@ -35,6 +36,7 @@ impl<T> Shared<T> {
 pub(crate) struct Desk {
     pub(crate) catalog: Catalog,
     pub(crate) queue: PodQueue,
+    pub(crate) journal: Journal,
     pub(crate) nominations: Nominations,
     pub(crate) placements: Placements,
     pub(crate) names: Interner,
@@ -44,6 +46,9 @@ pub(crate) struct Desk {
     /// vain, and looks again.
     waiting: BTreeMap<(Kind, ObjectKey), Vec<Arc<Notify>>>,
     work: Arc<Notify>,
+    /// When the first pod was looked at, and the seconds since then that the catalog was told of.
+    began: Option<Instant>,
+    told_time: u64,
 }
 
 impl Desk {
@@ -53,10 +58,23 @@ impl Desk {
             queue: PodQueue::new(backoff),
             nominations: Nominations::default(),
             placements: Placements::default(),
+            journal: Journal::default(),
             names: Interner::new(),
             ours,
             waiting: BTreeMap::new(),
             work,
+            began: None,
+            told_time: 0,
+        }
+    }
+
+    /// Tells the catalog the time, once a second at most: space that was promised to volumes made long ago is in the pools'
+    /// own figures by now.
+    pub(crate) fn pass_time(&mut self, now: Instant) {
+        let seconds = now.duration_since(*self.began.get_or_insert(now)).as_secs();
+        if seconds > self.told_time {
+            self.told_time = seconds;
+            self.catalog.settle(seconds);
         }
     }
 
@@ -84,6 +102,7 @@ impl Desk {
     /// Takes note of an object that came or changed. `old` is what it was.
     pub(crate) fn set(&mut self, old: Option<Object>, new: Object) {
         let (kind, key) = (new.kind(), new.key());
+        self.journal.saw(kind, new.version());
         if !self.catalog.apply(Event::Set(new.clone())) {
             return;
         }
@@ -103,6 +122,7 @@ impl Desk {
         self.catalog.apply(Event::Gone { kind, key: key.clone(), version });
         if let Object::Pod(pod) = &old {
             self.queue.remove(&key);
+            self.journal.left(&key);
             self.withdraw_nomination(pod);
         }
         self.wake(Change::Deleted(&old));
@@ -117,6 +137,7 @@ impl Desk {
                 _ => None,
             };
             self.queue.set(before, pod, now);
+            self.journal.came(pod, now);
             self.work.notify_one();
             if let Some(left) = self.nominations.seen(before, pod) {
                 self.nomination_left(pod, left);
@@ -124,6 +145,7 @@ impl Desk {
             return;
         }
         self.queue.remove(&pod.key);
+        self.journal.left(&pod.key);
         if let Some(left) = self.nominations.clear(&pod.key).filter(|left| pod.node.as_ref() != Some(left)) {
             self.nomination_left(pod, left);
         }

@@ -15,14 +15,21 @@
 mod binding;
 pub mod config;
 mod cycle;
+mod decisions;
 mod desk;
+pub mod extenders;
+mod figures;
+mod health;
+mod journal;
 mod nominations;
+mod observe;
 mod preemption;
 pub mod queue;
 mod report;
 mod running;
 mod world;
 
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +40,10 @@ use plimsoll_runtime::{Context, reflector};
 use tokio::sync::Notify;
 
 use config::Profile;
+use decisions::Decisions;
 use desk::{Desk, Shared};
+use extenders::{Extenders, WholeNodes};
+use figures::Figures;
 use report::Reporter;
 use world::World;
 
@@ -44,13 +54,23 @@ pub struct Options {
     pub profiles: Vec<Profile>,
     /// How long a pod waits after its first failure, and at most.
     pub backoff: queue::Backoff,
+    /// Processes elsewhere that have a say.
+    pub extenders: Extenders,
+    /// Where a line is written of every decision.
+    pub decisions: Option<Arc<File>>,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { profiles: Vec::new(), backoff: queue::Backoff::default(), relist: reflector::RELIST }
+        Self {
+            profiles: Vec::new(),
+            backoff: queue::Backoff::default(),
+            extenders: Extenders::default(),
+            decisions: None,
+            relist: reflector::RELIST,
+        }
     }
 }
 
@@ -65,6 +85,10 @@ struct Inner {
     options: Options,
     desk: Arc<Shared<Desk>>,
     world: World,
+    /// For extenders.
+    nodes: WholeNodes,
+    figures: Figures,
+    decisions: Decisions,
     reporter: Reporter,
     /// Told when there may be a pod to schedule.
     work: Arc<Notify>,
@@ -84,7 +108,13 @@ pub fn start(context: &Context, mut options: Options) -> Scheduler {
     world.listen(&desk);
     let reporter = Reporter::start(&context, &names, &world);
     world.start(&context, options.relist);
-    let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
+    health::tell(&context, &world);
+    let nodes = WholeNodes::start(&context, &options.extenders, options.relist);
+    let figures = Figures::start(&context, &desk);
+    let decisions = Decisions::start(&context, options.decisions.clone());
+    let context_of_inner = context.clone();
+    let inner =
+        Arc::new(Inner { context: context_of_inner, options, desk, world, nodes, figures, decisions, reporter, work });
     let running = inner.clone();
     let stop = context.tasks.token();
     context.tasks.spawn("scheduler", async move {

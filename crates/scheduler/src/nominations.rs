@@ -117,9 +117,8 @@ pub(crate) struct Refused {
 }
 
 impl Desk {
-    /// Chooses a node for a pod: the one that it is nominated to if it fits there, otherwise the best of those that have
-    /// room for the pods, too, which are expected there.
-    pub(crate) fn choose(&mut self, pod: &Pod, rules: &Rules) -> Result<Choice, Refused> {
+    /// Where a pod has no room beside the pods that are expected there.
+    pub(crate) fn beside(&mut self, pod: &Pod, rules: &Rules) -> Refused {
         let expected = self.nominations.expected(&self.catalog, pod);
         let mut beside = Vec::new();
         for (node, guests) in &expected {
@@ -129,12 +128,35 @@ impl Desk {
                 beside.push((index, refusals));
             }
         }
+        Refused { beside, expected }
+    }
+
+    /// Every node that fits, with its total, for extenders to choose from.
+    pub(crate) fn rank(&mut self, pod: &Pod, rules: &Rules) -> Result<Vec<(Name, i64)>, Refused> {
+        let refused = self.beside(pod, rules);
+        let except: Vec<NodeIndex> = refused.beside.iter().map(|(index, _)| *index).collect();
+        match self.catalog.rank_by(pod, rules, &except) {
+            Ok(ranked) if !ranked.is_empty() => Ok(ranked),
+            _ => Err(refused),
+        }
+    }
+
+    /// Whether a pod is still there to be placed.
+    pub(crate) fn has(&self, pod: &Pod) -> bool {
+        let known = self.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && !known.deleting);
+        known.is_some_and(|known| self.is_ours(known))
+    }
+
+    /// Chooses a node for a pod: the one that it is nominated to if it fits there, otherwise the best of those that have
+    /// room for the pods, too, which are expected there.
+    pub(crate) fn choose(&mut self, pod: &Pod, rules: &Rules) -> Result<Choice, Refused> {
+        let Refused { beside, expected } = self.beside(pod, rules);
         if let Some(node) = self.nominations.of(pod) {
             let index = self.catalog.nodes().by_name(node).map(|row| row.index());
             if !beside.iter().any(|(refused, _)| Some(*refused) == index)
                 && let Some(plan) = self.catalog.plan_on(pod, rules, node)
             {
-                return Ok(Choice { node: node.clone(), plan, feasible: 1 });
+                return Ok(Choice { node: node.clone(), plan, feasible: 1, score: None });
             }
         }
         let except: Vec<NodeIndex> = beside.iter().map(|(index, _)| *index).collect();

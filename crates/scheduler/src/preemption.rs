@@ -34,6 +34,9 @@ const WIDTH: usize = 16;
 /// Upstream's plugin, by which victims are told who removed them.
 const PLUGIN: &str = "DefaultPreemption";
 
+/// What came of looking for room; where nobody looked, what is said of that.
+pub(crate) type Search = Result<Preemption, &'static str>;
+
 /// What came of the attempt to make room for a pod.
 pub(crate) struct Room {
     /// What the pod's condition says of it; empty where nothing was tried.
@@ -62,28 +65,25 @@ enum Asked {
 }
 
 impl Inner {
-    /// Tries to make room for a pod that fits nowhere, and nominates it where that is possible.
-    pub(crate) fn make_room(
+    /// Looks for room for a pod that fits nowhere.
+    pub(crate) fn find_room(
         &self,
         desk: &mut Desk,
         pod: &Arc<Pod>,
         diagnosis: &Diagnosis,
         expected: &Expected,
-    ) -> Room {
+    ) -> Search {
         let profile = self.profile(pod);
-        let nothing = |message: &str, nominate| Room { message: message.to_owned(), nominate, eviction: None };
         if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
-            return nothing("", Nominate::Keep);
+            return Err("");
         }
         if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
             // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
             // that is an error of two words, and preemption is not tried.
-            return nothing("not found", Nominate::Keep);
+            return Err("not found");
         }
-        let Some(shortlist) = profile.preemption else {
-            // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
-            return nothing("", Nominate::Keep);
-        };
+        // Where DefaultPreemption is disabled, nobody goes, and nothing is said of it.
+        let shortlist = profile.preemption.ok_or("")?;
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
             rules: &profile.rules,
@@ -93,8 +93,18 @@ impl Inner {
             expected,
         };
         let found = desk.catalog.preempt(pod, attempt);
+        self.figures.preempted(found.best().map(|best| best.victims.len()));
+        Ok(found)
+    }
+
+    /// Makes room where some was found, and nominates the pod there.
+    pub(crate) fn make_room(&self, desk: &mut Desk, pod: &Arc<Pod>, found: &Search) -> Room {
+        let found = match found {
+            Ok(found) => found,
+            Err(said) => return Room { message: (*said).to_owned(), nominate: Nominate::Keep, eviction: None },
+        };
         let message = found.message();
-        let nominate = match &found {
+        let nominate = match found {
             // The victims are on their way, or it is not known whether there are any: the nomination stands.
             Preemption::Ineligible(_) | Preemption::Failed(_) => Nominate::Keep,
             Preemption::Useless(_) => Nominate::Clear,

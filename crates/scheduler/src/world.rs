@@ -139,23 +139,35 @@ impl World {
         self.budgets.synced().await;
     }
 
-    pub(crate) fn is_synced(&self) -> bool {
-        self.pods.is_synced()
-            && self.volumes.is_synced()
-            && self.claims.is_synced()
-            && self.nodes.is_synced()
-            && self.classes.is_synced()
-            && self.csi_nodes.is_synced()
-            && self.drivers.is_synced()
-            && self.pools.is_synced()
-            && self.attachments.is_synced()
-            && self.namespaces.is_synced()
-            && self.services.is_synced()
-            && self.replication_controllers.is_synced()
-            && self.replica_sets.is_synced()
-            && self.stateful_sets.is_synced()
-            && self.budgets.is_synced()
+    /// The resources that were not listed yet.
+    pub(crate) fn unsynced(&self) -> Vec<&'static str> {
+        let all = [
+            first_list(&self.pods),
+            first_list(&self.volumes),
+            first_list(&self.claims),
+            first_list(&self.nodes),
+            first_list(&self.classes),
+            first_list(&self.csi_nodes),
+            first_list(&self.drivers),
+            first_list(&self.pools),
+            first_list(&self.attachments),
+            first_list(&self.namespaces),
+            first_list(&self.services),
+            first_list(&self.replication_controllers),
+            first_list(&self.replica_sets),
+            first_list(&self.stateful_sets),
+            first_list(&self.budgets),
+        ];
+        all.into_iter().filter(|(_, synced)| !synced).map(|(resource, _)| resource).collect()
     }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        self.unsynced().is_empty()
+    }
+}
+
+fn first_list<T: Mirrored>(mirror: &Mirror<T>) -> (&'static str, bool) {
+    (T::RESOURCE.plural, mirror.is_synced())
 }
 
 fn tell<T: Told>(mirror: &Mirror<T>, desk: &Arc<Shared<Desk>>) {

@@ -28,6 +28,7 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
         grace: args.controller_shutdown_timeout,
         gates: gates.gates,
         doing: "controlling",
+        pages: Vec::new(),
     };
     process
         .run(printer, |context| {

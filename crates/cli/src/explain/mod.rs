@@ -1,6 +1,7 @@
 //! `plimsoll explain`: where a pod fits, and every reason why not elsewhere. Changes nothing.
 
 mod codes;
+mod decisions;
 mod fold;
 mod report;
 mod subject;
@@ -23,7 +24,11 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
     if args.codes {
         return codes::explain_all(printer);
     }
-    match Subject::parse(&args.subject, args.cluster.namespace.as_deref())? {
+    let subject = Subject::parse(&args.subject, args.cluster.namespace.as_deref())?;
+    if let Some(log) = &args.decision_log {
+        return decisions::explain(log, &subject, printer);
+    }
+    match subject {
         Subject::Code(code) => codes::explain(&code, printer),
         Subject::Pod { namespace, name } => {
             let mut source = load::load(&args.cluster, printer)?;

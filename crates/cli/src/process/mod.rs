@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use plimsoll_engine::gates::Gates;
-use plimsoll_runtime::{
-    Context, Ended, Health, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle,
-};
+use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -37,6 +35,8 @@ pub struct Process<'a> {
     pub gates: Gates,
     /// What it does, in a word for its first line: `controlling`.
     pub doing: &'static str,
+    /// Pages beside health and metrics, by name: what they show does not change.
+    pub pages: Vec<(&'static str, String)>,
 }
 
 /// Runs a future of this process on its own threads.
@@ -67,8 +67,11 @@ impl Process<'_> {
         if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
             context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
         }
+        for (name, text) in self.pages.clone() {
+            context.health.add_page(name, move || text.clone());
+        }
         if let HealthListen(Some(address)) = self.health_listen {
-            let bound = health::serve(&context, &Health::new(), address).await;
+            let bound = health::serve(&context, &context.health, address).await;
             let bound = bound.map_err(|error| {
                 Failure::new(format!("health cannot be served on {address}: {error}"))
                     .help("take another address with --health-listen ADDRESS:PORT, or none with --health-listen off")

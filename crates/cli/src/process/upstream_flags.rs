@@ -79,6 +79,8 @@ pub fn sort_out(line: Vec<OsString>, flags: &[Flag]) -> Result<(Vec<OsString>, V
 
 #[cfg(test)]
 pub mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::{Flag, OsString, Treatment, flag, sort_out};
 
     /// The test data of every table: `docs/NAME.md` shows it below its mark.
@@ -95,6 +97,9 @@ pub mod tests {
 
     /// Holds what follows a mark of a page, up to the next heading, against what it should be, or writes it (`UPDATE=1`).
     pub fn shows(page: &str, mark: &str, wanted: &str) {
+        /// A page has several tables, and tests run side by side.
+        static PAGES: Mutex<()> = Mutex::new(());
+        let _alone = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
         let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap();
         let (head, rest) = text.split_once(mark).expect("the page has its mark");

@@ -35,6 +35,9 @@ pub struct SchedulerArgs {
     /// The lease's name
     #[arg(long, value_name = "NAME", default_value = "kube-scheduler")]
     pub leader_elect_resource_name: String,
+    /// Append a line of JSON for every decision to this file
+    #[arg(long, value_name = "FILE")]
+    pub decision_log: Option<PathBuf>,
     /// Where /healthz, /livez, /readyz and /metrics are served; off for nowhere
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:10351", value_parser = health_listen)]
     pub health_listen: HealthListen,

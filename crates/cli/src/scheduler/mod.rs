@@ -6,11 +6,15 @@ mod pages;
 mod settings;
 pub mod upstream_flags;
 
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
 use plimsoll_scheduler::config::gates::UpstreamGates;
+use plimsoll_scheduler::extenders::Extenders;
 
 use crate::Found;
 use crate::failure::Failure;
@@ -51,11 +55,23 @@ async fn serve(
         grace: GRACE,
         gates: gates.ours,
         doing: "scheduling on",
+        pages: vec![("configz", settings.page())],
     };
-    let options = Options::from(settings.configuration.clone());
+    let extenders = Extenders::new(&settings.configuration.extenders).map_err(Failure::new)?;
+    let decisions = args.decision_log.as_deref().map(open).transpose()?;
+    let options = Options { extenders, decisions, ..Options::from(settings.configuration.clone()) };
     process
         .run(printer, |context| {
             plimsoll_scheduler::start(&context, options);
         })
         .await
+}
+
+/// Opens the decision log, at its end.
+fn open(path: &Path) -> Result<Arc<File>, Failure> {
+    let file = File::options().append(true).create(true).open(path);
+    file.map(Arc::new).map_err(|error| {
+        Failure::new(format!("--decision-log: {} cannot be written: {error}", path.display()))
+            .help("name a file in a folder that exists and that this process may write to")
+    })
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use plimsoll_scheduler::config::document::{LeaderElection, Span};
 use plimsoll_scheduler::config::{AllGates, Configuration};
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::process::args::ProcessArgs;
@@ -111,6 +112,17 @@ impl Settings {
         for (flag, field) in overruled {
             process.notes.push(format!("{flag} changes nothing: {field} of {file} goes before it"));
         }
+    }
+
+    /// The effective configuration, as `/configz` shows it: without private keys, since nobody is asked who they are there.
+    pub fn page(&self) -> String {
+        let mut document = json!(self.configuration.document);
+        for extender in document["extenders"].as_array_mut().into_iter().flatten() {
+            if let Some(tls) = extender.get_mut("tlsConfig").and_then(Value::as_object_mut) {
+                tls.remove("keyData");
+            }
+        }
+        json!({"componentconfig": document}).to_string()
     }
 
     /// Writes the configuration as it is, with every default.

@@ -176,6 +176,11 @@ impl PodAttachments {
         self.missing.is_some() || self.error.is_some()
     }
 
+    /// Whether the pod has any volume that the filter looks at.
+    pub(crate) fn applies(&self) -> bool {
+        self.applies
+    }
+
     /// Finds what the pod needs attached.
     pub(crate) fn prepare(catalog: &VolumeCatalog, pod: &Pod, claims: &PodClaims<'_>, gates: Gates) -> Self {
         let mut found = Self::default();

@@ -119,3 +119,13 @@ async fn those_who_say_nothing_do_not_stay() {
     assert_eq!(get(address, "/healthz").await.0, 200);
     assert!(began.elapsed() < CONNECTION, "{:?}", began.elapsed());
 }
+
+#[tokio::test]
+async fn a_component_adds_pages() {
+    let (_, health, address) = start().await;
+    assert_eq!(get(address, "/configz").await.0, 404);
+    health.add_page("configz", || "{\"a\":1}".to_owned());
+    assert_eq!(get(address, "/configz").await, (200, text("{\"a\":1}")));
+    assert_eq!(get(address, "/configz/a").await.0, 404);
+    assert_eq!(ask(address, "POST", "/configz").await.0, 405);
+}

@@ -50,6 +50,9 @@ pub fn document(document: &mut Document) {
             default.clone_into(text);
         }
     }
+    for extender in document.extenders.iter_mut().filter(|extender| extender.http_timeout.0.is_zero()) {
+        extender.http_timeout = Span::seconds(5);
+    }
     if document.profiles.is_empty() {
         document.profiles.push(Profile::default());
     }
@@ -96,7 +99,7 @@ impl AllArguments {
         }
     }
 
-    /// As they are written: those of plugins that run, by name.
+    /// As they are written: those of plugins that are enabled, by name.
     pub fn written(&self, running: &Running) -> Vec<PluginConfig> {
         fn one<T: Arguments>(arguments: &T) -> PluginConfig {
             PluginConfig { name: T::PLUGIN.to_owned(), args: arguments.written() }
@@ -111,7 +114,7 @@ impl AllArguments {
             one(&self.spread),
             one(&self.volumes),
         ];
-        all.into_iter().filter(|config| running.anywhere(&config.name)).collect()
+        all.into_iter().filter(|config| running.is_made(&config.name)).collect()
     }
 }
 

@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use super::document;
 
-/// How long an extender's answer is waited for where nothing is said: upstream's figure.
-const TIMEOUT: Duration = Duration::from_secs(5);
-
 /// An HTTP extender: who is asked what, and what its silence means. A verb that is `None` is not asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtenderConfig {
@@ -103,7 +100,7 @@ impl From<&document::Extender> for ExtenderConfig {
             weight: from.weight,
             bind_verb: verb(&from.bind_verb),
             tls: tls(from),
-            timeout: if from.http_timeout.0.is_zero() { TIMEOUT } else { from.http_timeout.0 },
+            timeout: from.http_timeout.0,
             node_cache_capable: from.node_cache_capable,
             managed_resources: from.managed_resources.iter().map(resource).collect(),
             ignorable: from.ignorable,

@@ -4,7 +4,7 @@
 //! what it enables takes its place or is appended; `*` disables all. What is enabled at a single point goes before
 //! `multiPoint`'s, and what is disabled at a point, or all of it by `*`, is not taken from `multiPoint`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_runtime::Treatment::{self, Noted, Refused, Taken};
 
@@ -170,6 +170,8 @@ pub fn find(name: &str) -> Option<&'static Known> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Running {
     points: BTreeMap<Point, Vec<String>>,
+    /// All that are enabled, even where every point of theirs is disabled: upstream makes them, and writes their arguments.
+    made: BTreeSet<String>,
     weights: BTreeMap<String, i32>,
 }
 
@@ -184,9 +186,9 @@ impl Running {
         self.points.get(&point).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a plugin runs anywhere.
-    pub fn anywhere(&self, plugin: &str) -> bool {
-        Point::ALL.iter().any(|point| self.at(*point, plugin))
+    /// Whether a plugin is enabled anywhere.
+    pub fn is_made(&self, plugin: &str) -> bool {
+        self.made.contains(plugin)
     }
 
     /// What a plugin's score weighs; 0 where it does not score.
@@ -237,8 +239,11 @@ pub fn run(sets: &mut document::Plugins, path: &str, found: &mut Findings) -> Ru
         // The point's own weight comes last, and so wins.
         running.weights.insert(plugin.name.clone(), plugin.weight.unwrap_or(0));
     }
+    running.made.extend(sets.multi_point.enabled.iter().map(|plugin| plugin.name.clone()));
     for point in Point::ALL {
-        running.points.insert(point, spread(point, sets));
+        let names = spread(point, sets);
+        running.made.extend(names.iter().cloned());
+        running.points.insert(point, names);
     }
     if found.problems.len() == before {
         check_running(&running, path, found);

@@ -15,12 +15,14 @@
 //! by an error: then it is the API server, or us, that needs the rest.
 //!
 //! No operation looks at all pods: each list is in the order in which it is read, and those who wait are found by what
-//! they wait for ([`index`]).
+//! they wait for (index.rs).
 
 mod backoff;
 mod figures;
 mod index;
 mod recent;
+#[cfg(test)]
+mod tests;
 
 pub use backoff::Backoff;
 pub use figures::{Figures, Line};
@@ -184,10 +186,10 @@ impl PodQueue {
         match &mut entry.state {
             State::InHand { taken_as } => drop(taken_as.get_or_insert_with(|| Box::new(old))),
             State::Gated if !pod.gated => self.ready(&pod.key, event::GATES_GONE, now),
-            State::Unschedulable { .. } => {
-                if self.waits.wait_of(&pod.key).is_none_or(|wait| own_change_helps(wait, &old, pod)) {
-                    self.ready(&pod.key, event::CHANGED, now);
-                }
+            State::Unschedulable { .. }
+                if self.waits.wait_of(&pod.key).is_none_or(|wait| own_change_helps(wait, &old, pod)) =>
+            {
+                self.ready(&pod.key, event::CHANGED, now);
             }
             State::Active | State::Backoff { .. } if old.priority != pod.priority => {
                 self.ready(&pod.key, event::CHANGED, now);
