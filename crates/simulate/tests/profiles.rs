@@ -129,14 +129,15 @@ async fn a_profile_without_preemption_removes_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_profile_has_its_own_bind_timeout() {
     let (lab, context) = cluster().await;
-    // There are no controllers, so that what is written here is never taken up.
-    lab.class("local", "kubernetes.io/no-provisioner", true, json!({})).await;
-    lab.volume("v", "local", "n1").await;
-    lab.claim("data", "local", json!({})).await;
+    // There is no provisioner, so that what is asked for is never made.
+    lab.class("made", "example.com/nobody", true, json!({})).await;
+    lab.claim("data", "made", json!({})).await;
     let volumes = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]});
+    pass(1).await;
     let begun = context.clock.now();
     pod(&lab, "hasty", "hasty", "1", volumes).await;
-    assert!(refused(&lab, "hasty").await.contains("binding volumes: context deadline exceeded"), "as upstream says it");
+    let message = refused(&lab, "hasty").await;
+    assert!(message.contains("binding volumes: context deadline exceeded"), "{message}");
     let seconds = context.clock.now().duration_since(begun).as_secs();
     assert!((3..10).contains(&seconds), "{seconds}");
 }
