@@ -66,7 +66,9 @@ fn table(data: &Value, width: usize) -> String {
         for verdict in item["verdicts"].as_array().into_iter().flatten() {
             why.push(Span::new(verdict["code"].as_str().unwrap_or_default(), style::CODE));
         }
-        why.push(Span::plain(item["message"].as_str().unwrap_or_default()));
+        if let Some(message) = item["message"].as_str() {
+            why.push(Span::plain(message));
+        }
         grid.push(Row {
             cells: vec![
                 Span::plain(time.split('.').next().unwrap_or_default().to_owned()),
@@ -78,7 +80,7 @@ fn table(data: &Value, width: usize) -> String {
                 Span::plain(format!("{}/{}", number("/feasible"), number("/nodes"))),
                 Span::plain(format!("{:.1} ms", took * 1000.0)),
             ],
-            tail: vec![Paragraph::new(why)],
+            tail: if why.is_empty() { Vec::new() } else { vec![Paragraph::new(why)] },
         });
     }
     let mut out = String::new();
