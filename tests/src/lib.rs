@@ -13,6 +13,7 @@ pub mod normal;
 pub mod play;
 pub mod process;
 pub mod scenario;
+pub mod scheduling;
 pub mod session;
 pub mod suite;
 pub mod upstream;
