@@ -12,10 +12,12 @@ use plimsoll_api::Interner;
 use plimsoll_api::document::DocumentKind;
 use plimsoll_engine::Object;
 use plimsoll_engine::filters::NodeFilters;
+use plimsoll_engine::gates::Gates;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::{Namespace, Pod};
 use plimsoll_engine::nodes::{NodeIndex, NodeRow, NodeTable};
 use plimsoll_engine::reason::{Plugin, Refusal, Status};
+use plimsoll_engine::rules::Rules;
 use plimsoll_engine::scores::NodeScores;
 use plimsoll_engine::view::{ClusterView, Workloads};
 use serde_json::Value;
@@ -97,8 +99,8 @@ fn check_verdict(plugin: Plugin, expected: &Value, refusals: &[Refusal]) -> Resu
 }
 
 fn check_filters(line: &Value) -> Vec<String> {
-    let (cluster, pod) = Cluster::read(line);
-    let filters = NodeFilters::prepare(&pod, &cluster.view());
+    let ((cluster, pod), rules) = (Cluster::read(line), Rules::new(Gates::AS_UPSTREAM));
+    let filters = NodeFilters::prepare(&pod, &cluster.view(), &rules);
     let mut differences = Vec::new();
     let mut all_ok: BTreeMap<&str, bool> = cluster.nodes.iter().map(|row| (&*row.node().name, true)).collect();
     for plugin in FILTERS {
@@ -134,10 +136,10 @@ fn check_filters(line: &Value) -> Vec<String> {
 
 fn check_scores(line: &Value) -> Vec<String> {
     let Some(expected) = line["expected"]["scores"].as_object() else { return Vec::new() };
-    let (cluster, pod) = Cluster::read(line);
+    let ((cluster, pod), rules) = (Cluster::read(line), Rules::new(Gates::AS_UPSTREAM));
     let rows: Vec<&NodeRow> = expected.keys().map(|name| cluster.nodes.by_name(name).unwrap()).collect();
     let feasible: Vec<NodeIndex> = rows.iter().map(|row| row.index()).collect();
-    let scores = NodeScores::compute(&pod, &cluster.view(), &feasible);
+    let scores = NodeScores::compute(&pod, &cluster.view(), &feasible, &rules);
     let mut differences = Vec::new();
     for (at, (name, expected)) in expected.iter().enumerate() {
         let ours: BTreeMap<&str, i64> = scores.iter().map(|(plugin, scores)| (plugin.name(), scores[at])).collect();

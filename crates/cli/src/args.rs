@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::controller::args::{self as controller, ControllerArgs};
+use crate::controller::args::ControllerArgs;
+use crate::process::upstream_flags::{Flag, sort_out};
 use crate::scheduler::args::SchedulerArgs;
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plimsoll_engine::gates::{Gate, Gates};
 
@@ -188,19 +190,35 @@ impl Cli {
         }
         let mut line: Vec<OsString> = std::env::args_os().collect();
         let mut notes = Vec::new();
-        if line.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-')).is_some_and(|v| v == "controller")
-        {
-            match controller::sort_out(line) {
+        if let Some(flags) = upstream_flags_of(&line) {
+            match sort_out(line, flags) {
                 Ok(sorted) => (line, notes) = sorted,
                 Err(why) => command.error(clap::error::ErrorKind::InvalidValue, why).exit(),
             }
         }
         let matches = command.get_matches_from(line);
         let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        if let Verb::Controller(args) = &mut cli.verb {
-            args.notes = notes;
+        let process = match &mut cli.verb {
+            Verb::Controller(args) => &mut args.process,
+            Verb::Scheduler(args) => &mut args.process,
+            Verb::Explain(_) | Verb::Apiserver(_) => return cli,
+        };
+        process.notes = notes;
+        if let Some((_, matches)) = matches.subcommand() {
+            let on_the_line = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
+            process.given = matches.ids().map(clap::Id::as_str).filter(on_the_line).map(str::to_owned).collect();
         }
         cli
+    }
+}
+
+/// The flags of the component whose place the verb of a command line takes.
+fn upstream_flags_of(line: &[OsString]) -> Option<&'static [Flag]> {
+    let verb = line.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?;
+    match verb.to_str()? {
+        "controller" => Some(&crate::controller::upstream_flags::FLAGS),
+        "scheduler" => Some(&crate::scheduler::upstream_flags::FLAGS),
+        _ => None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Time and randomness, handed in: a whole run repeats byte for byte when both are seeded.
 
+pub mod duration;
+
 use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};

@@ -87,6 +87,11 @@ impl Catalog {
         self.pods.get(key)
     }
 
+    /// The pods whose placement is assumed: the API server does not know of it yet.
+    pub fn assumed(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.assumed.keys()
+    }
+
     /// The disruption budgets.
     pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
         self.budgets.values()
@@ -322,7 +327,7 @@ impl Catalog {
     }
 
     /// Counts a placed pod where it is.
-    fn seat(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn seat(&mut self, pod: Arc<Pod>) {
         if pod.node.is_some() && !pod.ended {
             self.unseat(&pod.key);
             self.nodes.add_pod(Arc::clone(&pod));
@@ -330,7 +335,7 @@ impl Catalog {
         }
     }
 
-    fn unseat(&mut self, key: &ObjectKey) {
+    pub(crate) fn unseat(&mut self, key: &ObjectKey) {
         if let Some(pod) = self.nodes.remove_pod(key) {
             self.volumes.remove_pod(&pod);
         }

@@ -1,5 +1,8 @@
 //! Deciding about one pod: every node's verdict, the plan for its volumes, the scores, and the choice.
 
+#[cfg(test)]
+mod tests;
+
 use crate::catalog::Catalog;
 use crate::diagnose::{Tally, rejected};
 use crate::filters::NodeFilters;
@@ -8,8 +11,9 @@ use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::{NodeIndex, NodeRow};
 use crate::reason::{Code, Plugin, Refusal, Status};
+use crate::rules::Rules;
 use crate::scores::NodeScores;
-use crate::volumes::{PodVolumes, Shape, VolumePlan};
+use crate::volumes::{PodVolumes, VolumePlan};
 
 /// What was decided about a pod, in full.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,73 +64,202 @@ pub struct Choice {
 }
 
 impl Catalog {
-    /// Makes a pod's volumes ready to be judged on any node.
+    /// Makes a pod's volumes ready to be judged on any node, by upstream's default profile.
     pub fn volumes_of<'c>(&'c self, pod: &'c Pod, gates: Gates) -> PodVolumes<'c> {
-        PodVolumes::prepare(&self.volumes, pod, gates, Shape::default())
+        self.volumes_by(pod, &Rules::new(gates))
+    }
+
+    /// Makes a pod's volumes ready to be judged on any node.
+    pub fn volumes_by<'c>(&'c self, pod: &'c Pod, rules: &Rules) -> PodVolumes<'c> {
+        PodVolumes::prepare(&self.volumes, pod, rules.volumes.clone())
+    }
+
+    /// As [`Catalog::decide_by`], by upstream's default profile.
+    pub fn decide(&self, pod: &Pod, gates: Gates) -> Decision {
+        self.decide_by(pod, &Rules::new(gates))
     }
 
     /// Decides about a pod and says everything there is to say about every node. The pod must not be seated in the
     /// catalog itself (see [`Catalog::set_aside`]).
-    pub fn decide(&self, pod: &Pod, gates: Gates) -> Decision {
-        let view = self.view();
-        let filters = NodeFilters::prepare(pod, &view);
-        let volumes = self.volumes_of(pod, gates);
-        if let Some(rejection) = rejection(pod, &filters, &volumes) {
+    pub fn decide_by(&self, pod: &Pod, rules: &Rules) -> Decision {
+        let case = Case::prepare(self, pod, rules);
+        if let Some(rejection) = case.rejection() {
             return Decision { rejection: Some(rejection), nodes: Vec::new(), chosen: None, narrowed_by: Vec::new() };
         }
         let mut nodes: Vec<(NodeIndex, NodeDecision)> =
-            self.nodes.iter_by_name().map(|row| (row.index(), judge(row, &filters, &volumes))).collect();
+            self.nodes.iter_by_name().map(|row| (row.index(), case.judge(row))).collect();
         let feasible: Vec<NodeIndex> = nodes.iter().filter(|(_, n)| n.is_feasible()).map(|(index, _)| *index).collect();
-        let scores = self.score(pod, &volumes, &feasible);
+        let scores = case.scores(&feasible);
         for (at, (_, node)) in nodes.iter_mut().filter(|(_, n)| n.is_feasible()).enumerate() {
             let own: Vec<(Plugin, i64)> = scores.iter().map(|(plugin, column)| (*plugin, column[at])).collect();
-            node.total = Some(own.iter().map(|(plugin, score)| plugin.weight() * score).sum());
+            node.total = Some(own.iter().map(|(plugin, score)| rules.weight(*plugin) * score).sum());
             node.scores = Some(own);
         }
         let nodes: Vec<NodeDecision> = nodes.into_iter().map(|(_, n)| n).collect();
         let best = nodes.iter().filter_map(|n| Some((n.total?, &n.node)));
         // Nodes are in order of their names, and the first of the best stays.
         let chosen = best.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, name)| name.clone());
-        let narrowed_by = filters.narrowed().iter().map(|(plugin, _)| *plugin).collect();
-        Decision { rejection: None, nodes, chosen, narrowed_by }
+        Decision { rejection: None, nodes, chosen, narrowed_by: case.narrowed_by() }
     }
 
-    /// Chooses a node for a pod, without saying why the others do not fit: what a scheduler does all day.
+    /// As [`Catalog::choose_by`], by upstream's default profile and among all nodes.
+    pub fn choose(&self, pod: &Pod, gates: Gates) -> Result<Option<Choice>, Refusal> {
+        self.choose_by(pod, &Rules::new(gates), &[])
+    }
+
+    /// Chooses a node for a pod, without saying why the others do not fit: what a scheduler does all day. The nodes of
+    /// `except` are refused by the caller. The pod must not be seated in the catalog itself.
     ///
     /// With the gate `EphemeralForecast` the plan may hold claims that do not exist yet; such a plan says where the pod would
     /// go, and cannot be assumed. A scheduler turns that gate off.
-    pub fn choose(&self, pod: &Pod, gates: Gates) -> Result<Option<Choice>, Refusal> {
-        let view = self.view();
-        let filters = NodeFilters::prepare(pod, &view);
-        let volumes = self.volumes_of(pod, gates);
-        if let Some(rejection) = rejection(pod, &filters, &volumes) {
+    pub fn choose_by(&self, pod: &Pod, rules: &Rules, except: &[NodeIndex]) -> Result<Option<Choice>, Refusal> {
+        let case = Case::prepare(self, pod, rules);
+        if let Some(rejection) = case.rejection() {
             return Err(rejection);
         }
-        let survey = volumes.survey();
-        let fits = |(node, _): &(NodeIndex, i64)| self.nodes.get(*node).is_some_and(|row| filters.fits(row));
-        let (feasible, mut totals): (Vec<NodeIndex>, Vec<i64>) =
-            survey.fitting().filter(fits).map(|(node, score)| (node, score * Plugin::VolumeBinding.weight())).unzip();
-        for (plugin, column) in NodeScores::compute(pod, &view, &feasible) {
-            for (total, score) in totals.iter_mut().zip(column) {
-                *total += plugin.weight() * score;
-            }
-        }
+        let (feasible, totals) = case.totals(except);
         let name = |at: usize| self.nodes.get(feasible[at]).map(|row| &row.node().name);
         let best = (0..feasible.len())
             .reduce(|a, b| if totals[b] > totals[a] || (totals[b] == totals[a] && name(b) < name(a)) { b } else { a });
         Ok(best.and_then(|at| {
             let node = name(at)?.clone();
-            Some(Choice { node, plan: volumes.plan(feasible[at]), feasible: feasible.len() })
+            Some(Choice { node, plan: case.volumes.plan(feasible[at]), feasible: feasible.len() })
         }))
     }
 
-    fn score(&self, pod: &Pod, volumes: &PodVolumes<'_>, feasible: &[NodeIndex]) -> Vec<(Plugin, Vec<i64>)> {
-        let mut scores = NodeScores::compute(pod, &self.view(), feasible);
-        let column =
-            feasible.iter().map(|node| volumes.suitability(*node).map_or(0, |suitability| suitability.score)).collect();
-        scores.push((Plugin::VolumeBinding, column));
+    /// Every node that fits with its weighted total, in order of their names: for somebody who has more to say about them,
+    /// as extenders have. The nodes of `except` are refused by the caller. Then [`Catalog::plan_on`] says what the pod's
+    /// claims become on the one that is taken.
+    pub fn rank_by(&self, pod: &Pod, rules: &Rules, except: &[NodeIndex]) -> Result<Vec<(Name, i64)>, Refusal> {
+        let case = Case::prepare(self, pod, rules);
+        if let Some(rejection) = case.rejection() {
+            return Err(rejection);
+        }
+        let (feasible, totals) = case.totals(except);
+        let named = |(index, total)| Some((self.nodes.get(index)?.node().name.clone(), total));
+        let mut ranked: Vec<(Name, i64)> = feasible.into_iter().zip(totals).filter_map(named).collect();
+        ranked.sort_unstable();
+        Ok(ranked)
+    }
+
+    /// What the pod's claims would become on one node; `None` where there is no such node or the pod does not fit there.
+    pub fn plan_on(&self, pod: &Pod, rules: &Rules, node: &Name) -> Option<VolumePlan> {
+        let row = self.nodes.by_name(node)?;
+        let case = Case::prepare(self, pod, rules);
+        let fits =
+            case.rejection().is_none() && case.filters.fits(row) && case.volumes.suitability(row.index()).is_some();
+        fits.then(|| case.volumes.plan(row.index()))
+    }
+}
+
+/// A pod, made ready to be judged.
+pub(crate) struct Case<'c> {
+    catalog: &'c Catalog,
+    pod: &'c Pod,
+    rules: &'c Rules,
+    pub(crate) filters: NodeFilters<'c>,
+    pub(crate) volumes: PodVolumes<'c>,
+}
+
+impl<'c> Case<'c> {
+    pub(crate) fn prepare(catalog: &'c Catalog, pod: &'c Pod, rules: &'c Rules) -> Self {
+        let filters = NodeFilters::prepare(pod, &catalog.view(), rules);
+        Self { catalog, pod, rules, filters, volumes: catalog.volumes_by(pod, rules) }
+    }
+
+    /// Why the pod can be placed nowhere: the first in upstream's plugin order.
+    pub(crate) fn rejection(&self) -> Option<Refusal> {
+        let pod = self.pod;
+        if pod.gated && self.rules.filters(Plugin::SchedulingGates) {
+            return Some(Refusal {
+                plugin: Plugin::SchedulingGates,
+                code: Code::SCHEDULING_GATED,
+                status: Status::UnschedulableAndUnresolvable,
+                reason: "Scheduling is blocked due to non-empty scheduling gates".into(),
+                detail: format!("pod {} has spec.schedulingGates", pod.key),
+            });
+        }
+        if let Some(what) = &pod.undecided {
+            return Some(undecided(what));
+        }
+        let all = self.filters.pod_refusals().iter().chain(self.volumes.pod_refusals());
+        all.min_by_key(|r| r.plugin).cloned()
+    }
+
+    pub(crate) fn narrowed_by(&self) -> Vec<Plugin> {
+        self.filters.narrowed().iter().map(|(plugin, _)| *plugin).collect()
+    }
+
+    /// Whether a plugin narrowed the choice to other nodes before any was looked at.
+    pub(crate) fn is_narrowed(&self, row: &NodeRow) -> bool {
+        self.filters.narrowed().iter().any(|(_, names)| !names.contains(&row.node().name))
+    }
+
+    /// Every no of a node, in upstream's order of plugins.
+    pub(crate) fn refusals(&self, row: &NodeRow) -> Vec<Refusal> {
+        let mut refusals = self.filters.refusals(row);
+        refusals.extend(self.volumes.refusals(row.index()));
+        refusals.sort_by_key(|r| r.plugin);
+        refusals
+    }
+
+    fn judge(&self, row: &NodeRow) -> NodeDecision {
+        NodeDecision {
+            node: row.node().name.clone(),
+            refusals: self.refusals(row),
+            plan: self.volumes.plan(row.index()),
+            narrowed: self.is_narrowed(row),
+            scores: None,
+            total: None,
+        }
+    }
+
+    /// Each plugin's scores of the feasible nodes, in upstream's order of plugins.
+    fn scores(&self, feasible: &[NodeIndex]) -> Vec<(Plugin, Vec<i64>)> {
+        let mut scores = NodeScores::compute(self.pod, &self.catalog.view(), feasible, self.rules);
+        if self.rules.weight(Plugin::VolumeBinding) != 0 {
+            let of = |node: &NodeIndex| self.volumes.suitability(*node).map_or(0, |suitability| suitability.score);
+            scores.push((Plugin::VolumeBinding, feasible.iter().map(of).collect()));
+        }
         scores.sort_by_key(|(plugin, _)| *plugin);
         scores
+    }
+
+    /// The nodes that fit, and their weighted totals.
+    fn totals(&self, except: &[NodeIndex]) -> (Vec<NodeIndex>, Vec<i64>) {
+        let nodes = &self.catalog.nodes;
+        let mut excepted = vec![false; if except.is_empty() { 0 } else { nodes.capacity() }];
+        for index in except {
+            if let Some(slot) = excepted.get_mut(index.as_usize()) {
+                *slot = true;
+            }
+        }
+        let fits = |(node, _): &(NodeIndex, i64)| {
+            !excepted.get(node.as_usize()).is_some_and(|excepted| *excepted)
+                && nodes.get(*node).is_some_and(|row| self.filters.fits(row))
+        };
+        let weight = self.rules.weight(Plugin::VolumeBinding);
+        let (feasible, mut totals): (Vec<NodeIndex>, Vec<i64>) =
+            self.volumes.survey().fitting().filter(fits).map(|(node, score)| (node, score * weight)).unzip();
+        for (plugin, column) in NodeScores::compute(self.pod, &self.catalog.view(), &feasible, self.rules) {
+            let weight = self.rules.weight(plugin);
+            for (total, score) in totals.iter_mut().zip(column) {
+                *total += weight * score;
+            }
+        }
+        (feasible, totals)
+    }
+}
+
+/// The refusal of a pod that uses what nothing here decides about.
+fn undecided(what: &str) -> Refusal {
+    let plugin = if what == "spec.schedulingGroup" { Plugin::GangScheduling } else { Plugin::DynamicResources };
+    Refusal {
+        plugin,
+        code: Code::UNDECIDED,
+        status: Status::UnschedulableAndUnresolvable,
+        reason: format!("pod uses {what}, which this scheduler does not decide about").into(),
+        detail: format!("{what} is set, and placing the pod as though it were not could be wrong"),
     }
 }
 
@@ -143,26 +276,4 @@ impl Decision {
         }
         tally.summary()
     }
-}
-
-pub(crate) fn rejection(pod: &Pod, filters: &NodeFilters<'_>, volumes: &PodVolumes<'_>) -> Option<Refusal> {
-    if pod.gated {
-        return Some(Refusal {
-            plugin: Plugin::SchedulingGates,
-            code: Code::SCHEDULING_GATED,
-            status: Status::UnschedulableAndUnresolvable,
-            reason: "Scheduling is blocked due to non-empty scheduling gates".into(),
-            detail: format!("pod {} has spec.schedulingGates", pod.key),
-        });
-    }
-    filters.pod_refusals().iter().chain(volumes.pod_refusals()).min_by_key(|r| r.plugin).cloned()
-}
-
-fn judge(row: &NodeRow, filters: &NodeFilters<'_>, volumes: &PodVolumes<'_>) -> NodeDecision {
-    let mut refusals = filters.refusals(row);
-    refusals.extend(volumes.refusals(row.index()));
-    refusals.sort_by_key(|r| r.plugin);
-    let name = row.node().name.clone();
-    let narrowed = filters.narrowed().iter().any(|(_, names)| !names.contains(&name));
-    NodeDecision { node: name, refusals, plan: volumes.plan(row.index()), narrowed, scores: None, total: None }
 }

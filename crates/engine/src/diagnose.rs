@@ -1,14 +1,16 @@
 //! Why a pod fits nowhere: upstream's summary, who refused it, and where removing pods could help.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Catalog;
-use crate::decide::rejection;
-use crate::filters::NodeFilters;
+use crate::collections::Map;
+use crate::decide::Case;
 use crate::gates::Gates;
 use crate::model::Pod;
 use crate::nodes::NodeIndex;
 use crate::reason::{Code, Plugin, Refusal, Status};
+use crate::rules::Rules;
 
 /// Why a pod fits nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +30,16 @@ pub struct Diagnosis {
 }
 
 impl Catalog {
-    /// Says why a pod fits nowhere. It must not be seated in the catalog itself (see [`Catalog::set_aside`]).
+    /// As [`Catalog::diagnose_by`], by upstream's default profile and with nothing to add.
     pub fn diagnose(&self, pod: &Pod, gates: Gates) -> Diagnosis {
-        let view = self.view();
-        let filters = NodeFilters::prepare(pod, &view);
-        let volumes = self.volumes_of(pod, gates);
+        self.diagnose_by(pod, &Rules::new(gates), &[])
+    }
+
+    /// Says why a pod fits nowhere. `except` has the nodes that the caller refuses, with its refusals, which stand in the
+    /// place of the node's own: those of an extender, or those that a node has with the pods seated that are nominated for
+    /// it. The pod must not be seated in the catalog itself (see [`Catalog::set_aside`]).
+    pub fn diagnose_by(&self, pod: &Pod, rules: &Rules, except: &[(NodeIndex, Vec<Refusal>)]) -> Diagnosis {
+        let case = Case::prepare(self, pod, rules);
         let nodes = self.nodes.len();
         let mut diagnosis = Diagnosis {
             summary: String::new(),
@@ -42,7 +49,7 @@ impl Catalog {
             nodes,
             error: None,
         };
-        if let Some(rejection) = rejection(pod, &filters, &volumes) {
+        if let Some(rejection) = case.rejection() {
             diagnosis.summary = rejected(nodes, &rejection);
             diagnosis.rejected = true;
             diagnosis.refused_by.insert((rejection.plugin, rejection.code));
@@ -51,13 +58,14 @@ impl Catalog {
             }
             return diagnosis;
         }
-        let narrowed_by: Vec<Plugin> = filters.narrowed().iter().map(|(plugin, _)| *plugin).collect();
-        let mut tally = Tally::new(nodes, &narrowed_by);
+        let mut given: Map<NodeIndex, &[Refusal]> = except.iter().map(|(node, own)| (*node, &**own)).collect();
+        let mut tally = Tally::new(nodes, &case.narrowed_by());
         for row in self.nodes.iter_by_name() {
-            let narrowed = filters.narrowed().iter().any(|(_, names)| !names.contains(&row.node().name));
-            let mut refusals = filters.refusals(row);
-            refusals.extend(volumes.refusals(row.index()));
-            refusals.sort_by_key(|r| r.plugin);
+            let narrowed = case.is_narrowed(row);
+            let refusals = match given.remove(&row.index()) {
+                Some(given) => Cow::Borrowed(given),
+                None => Cow::Owned(case.refusals(row)),
+            };
             tally.count(narrowed, &refusals);
             diagnosis.refused_by.extend(refusals.iter().map(|r| (r.plugin, r.code)));
             let failed = refusals.iter().find(|r| r.status == Status::Error);
@@ -110,7 +118,8 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, reason: &str) {
+    /// Counts a node by one reason.
+    pub(crate) fn add(&mut self, reason: &str) {
         match self.counts.get_mut(reason) {
             Some(count) => *count += 1,
             None => drop(self.counts.insert(reason.to_owned(), 1)),

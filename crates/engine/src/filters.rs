@@ -31,6 +31,7 @@ use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::NodeRow;
 use crate::reason::{Plugin, Refusal};
+use crate::rules::Rules;
 use crate::view::ClusterView;
 
 use inter_pod_affinity::InterPodAffinity;
@@ -49,22 +50,33 @@ pub struct NodeFilters<'p> {
     pod_refusals: Vec<Refusal>,
     narrowed: Vec<(Plugin, BTreeSet<Name>)>,
     node_name: NodeName<'p>,
-    unschedulable: NodeUnschedulable,
-    taints: TaintToleration<'p>,
+    unschedulable: Option<NodeUnschedulable>,
+    taints: Option<TaintToleration<'p>>,
     node_affinity: NodeAffinity<'p>,
-    ports: NodePorts<'p>,
-    resources: NodeResourcesFit,
+    ports: Option<NodePorts<'p>>,
+    resources: Option<NodeResourcesFit>,
     spread: TopologySpread<'p>,
     pod_affinity: InterPodAffinity<'p>,
 }
 
 impl<'p> NodeFilters<'p> {
-    /// Prepares the filters for a pod, which is not itself among the cluster's placed pods.
-    pub fn prepare(pod: &'p Pod, cluster: &ClusterView<'_>) -> Self {
-        let node_name = NodeName::prepare(pod);
-        let (node_affinity, conflict) = NodeAffinity::prepare(pod);
-        let (spread, unreadable_spread) = TopologySpread::prepare(pod, cluster);
-        let (pod_affinity, unreadable_affinity) = InterPodAffinity::prepare(pod, cluster);
+    /// Prepares the filters for a pod, which is not itself among the cluster's placed pods. A filter that the rules turn
+    /// off is prepared as though the pod asked nothing of it, so that no node pays for the question.
+    pub fn prepare(pod: &'p Pod, cluster: &ClusterView<'_>, rules: &'p Rules) -> Self {
+        let on = |plugin| rules.filters(plugin);
+        let node_name = if on(Plugin::NodeName) { NodeName::prepare(pod) } else { NodeName::default() };
+        let (node_affinity, conflict) = match on(Plugin::NodeAffinity) {
+            true => NodeAffinity::prepare(pod, rules.added_affinity.required.as_ref()),
+            false => Default::default(),
+        };
+        let (spread, unreadable_spread) = match on(Plugin::PodTopologySpread) {
+            true => TopologySpread::prepare(pod, cluster, &rules.default_spread),
+            false => Default::default(),
+        };
+        let (pod_affinity, unreadable_affinity) = match on(Plugin::InterPodAffinity) {
+            true => InterPodAffinity::prepare(pod, cluster),
+            false => Default::default(),
+        };
         let narrowed = [(Plugin::NodeName, node_name.names()), (Plugin::NodeAffinity, node_affinity.names().cloned())]
             .into_iter()
             .filter_map(|(plugin, names)| Some((plugin, names?)))
@@ -73,11 +85,11 @@ impl<'p> NodeFilters<'p> {
             pod_refusals: [conflict, unreadable_spread, unreadable_affinity].into_iter().flatten().collect(),
             narrowed,
             node_name,
-            unschedulable: NodeUnschedulable::prepare(pod),
-            taints: TaintToleration::prepare(pod),
+            unschedulable: on(Plugin::NodeUnschedulable).then(|| NodeUnschedulable::prepare(pod)),
+            taints: on(Plugin::TaintToleration).then(|| TaintToleration::prepare(pod)),
             node_affinity,
-            ports: NodePorts::prepare(pod),
-            resources: NodeResourcesFit::prepare(pod),
+            ports: on(Plugin::NodePorts).then(|| NodePorts::prepare(pod)),
+            resources: on(Plugin::NodeResourcesFit).then(|| NodeResourcesFit::prepare(pod, rules)),
             spread,
             pod_affinity,
         }
@@ -98,10 +110,10 @@ impl<'p> NodeFilters<'p> {
     pub fn fits(&self, row: &NodeRow) -> bool {
         self.pod_refusals.is_empty()
             && self.node_name.fits(row)
-            && self.unschedulable.fits(row)
-            && self.taints.fits(row)
-            && self.resources.fits(row)
-            && self.ports.fits(row)
+            && self.unschedulable.is_none_or(|filter| filter.fits(row))
+            && self.taints.is_none_or(|filter| filter.fits(row))
+            && self.resources.as_ref().is_none_or(|filter| filter.fits(row))
+            && self.ports.is_none_or(|filter| filter.fits(row))
             && self.node_affinity.fits(row)
             && self.spread.fits(row)
             && self.pod_affinity.fits(row)
@@ -111,11 +123,11 @@ impl<'p> NodeFilters<'p> {
     pub fn refusals(&self, row: &NodeRow) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         refusals.extend(self.node_name.refusal(row));
-        refusals.extend(self.unschedulable.refusal(row));
-        refusals.extend(self.taints.refusal(row));
+        refusals.extend(self.unschedulable.and_then(|filter| filter.refusal(row)));
+        refusals.extend(self.taints.and_then(|filter| filter.refusal(row)));
         refusals.extend(self.node_affinity.refusal(row));
-        refusals.extend(self.ports.refusal(row));
-        refusals.extend(self.resources.refusals(row));
+        refusals.extend(self.ports.and_then(|filter| filter.refusal(row)));
+        refusals.extend(self.resources.iter().flat_map(|filter| filter.refusals(row)));
         refusals.extend(self.spread.refusal(row));
         refusals.extend(self.pod_affinity.refusal(row));
         refusals

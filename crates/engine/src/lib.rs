@@ -11,7 +11,8 @@
 //! 4. **Bind**: [`placement::Placement`] says what to write next, what to wait for and what each failure means.
 //!
 //! `examples/custom_scheduler.rs` does all four in a page. [`model`] has the objects, [`gates`] the deliberate
-//! differences from upstream, [`reason`] the stable codes of everything that does not fit.
+//! differences from upstream, [`rules`] how a scheduler profile decides, [`reason`] the stable codes of everything that
+//! does not fit.
 
 pub mod binder;
 mod catalog;
@@ -26,8 +27,10 @@ pub mod model;
 pub mod nodes;
 pub mod object;
 pub mod placement;
+pub mod preemption;
 pub mod quantity;
 pub mod reason;
+pub mod rules;
 pub mod scores;
 pub mod selector;
 #[cfg(test)]
@@ -41,3 +44,4 @@ pub use decide::{Choice, Decision, NodeDecision};
 pub use diagnose::Diagnosis;
 pub use explain::{Explanation, NodeDeviations, Patch, Remedy};
 pub use object::{Kind, Object};
+pub use rules::Rules;

@@ -151,8 +151,8 @@ pub enum Failure {
     /// The time to bind ran out. Selected nodes stay, so that the next attempt goes to the same node.
     #[error("binding volumes: context deadline exceeded")]
     TimedOut,
-    /// The caller gave up, for example because the pod was preempted.
-    #[error("binding volumes: {0}")]
+    /// The caller gave up, for example because the pod was preempted. Upstream then tells the cause alone.
+    #[error("{0}")]
     Cancelled(String),
 }
 

@@ -67,11 +67,17 @@ pub enum Plugin {
     NodeResourcesBalancedAllocation,
     /// Images (score only).
     ImageLocality,
+    /// Claims of devices. Nothing here decides about them: a pod that has some is refused as a whole.
+    DynamicResources,
+    /// Groups of pods that are placed together. Likewise.
+    GangScheduling,
+    /// An HTTP extender. Upstream asks them when all filters have accepted a node.
+    Extender,
 }
 
 impl Plugin {
     /// Every plugin, in upstream's order.
-    pub const ALL: [Plugin; 15] = [
+    pub const ALL: [Plugin; 18] = [
         Plugin::SchedulingGates,
         Plugin::NodeName,
         Plugin::NodeUnschedulable,
@@ -87,6 +93,9 @@ impl Plugin {
         Plugin::InterPodAffinity,
         Plugin::NodeResourcesBalancedAllocation,
         Plugin::ImageLocality,
+        Plugin::DynamicResources,
+        Plugin::GangScheduling,
+        Plugin::Extender,
     ];
 
     /// Upstream's name.
@@ -107,6 +116,9 @@ impl Plugin {
             Plugin::InterPodAffinity => "InterPodAffinity",
             Plugin::NodeResourcesBalancedAllocation => "NodeResourcesBalancedAllocation",
             Plugin::ImageLocality => "ImageLocality",
+            Plugin::DynamicResources => "DynamicResources",
+            Plugin::GangScheduling => "GangScheduling",
+            Plugin::Extender => "Extender",
         }
     }
 

@@ -3,10 +3,10 @@
 //! Each plugin gives every feasible node 0–100, in upstream's arithmetic to the last unit; some normalise over the
 //! feasible nodes, so a node's score depends on which others there are.
 
+mod allocation;
 mod balanced_allocation;
 mod image_locality;
 mod inter_pod_affinity;
-mod least_allocated;
 mod node_affinity;
 mod taint_toleration;
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod topology_spread;
 use crate::model::Pod;
 use crate::nodes::{NodeIndex, NodeRow};
 use crate::reason::Plugin;
+use crate::rules::Rules;
 use crate::view::ClusterView;
 
 /// The best score that a plugin gives.
@@ -27,19 +28,26 @@ pub struct NodeScores;
 
 impl NodeScores {
     /// Each plugin's scores of the feasible nodes, in the nodes' order; plugins in upstream's order. A plugin that has
-    /// nothing to say of this pod (upstream skips it) is left out, and counts 0. The pod is not itself among the
-    /// cluster's placed pods. An index that has no row scores 0.
-    pub fn compute(pod: &Pod, cluster: &ClusterView<'_>, feasible: &[NodeIndex]) -> Vec<(Plugin, Vec<i64>)> {
+    /// nothing to say of this pod (upstream skips it), or that weighs nothing, is left out, and counts 0. The pod is not
+    /// itself among the cluster's placed pods. An index that has no row scores 0.
+    pub fn compute(
+        pod: &Pod,
+        cluster: &ClusterView<'_>,
+        feasible: &[NodeIndex],
+        rules: &Rules,
+    ) -> Vec<(Plugin, Vec<i64>)> {
         let rows: Vec<&NodeRow> = feasible.iter().filter_map(|&index| cluster.nodes.get(index)).collect();
-        let scores = [
-            (Plugin::TaintToleration, Some(taint_toleration::scores(pod, &rows))),
-            (Plugin::NodeAffinity, node_affinity::scores(pod, &rows)),
-            (Plugin::NodeResourcesFit, Some(least_allocated::scores(pod, &rows))),
-            (Plugin::PodTopologySpread, topology_spread::scores(pod, cluster, &rows)),
-            (Plugin::InterPodAffinity, inter_pod_affinity::scores(pod, cluster, &rows)),
-            (Plugin::NodeResourcesBalancedAllocation, balanced_allocation::scores(pod, &rows)),
-            (Plugin::ImageLocality, Some(image_locality::scores(pod, cluster, &rows))),
-        ];
+        let of = |plugin| match plugin {
+            _ if rules.weight(plugin) == 0 => None,
+            Plugin::TaintToleration => Some(taint_toleration::scores(pod, &rows)),
+            Plugin::NodeAffinity => node_affinity::scores(pod, &rows, &rules.added_affinity.preferred),
+            Plugin::NodeResourcesFit => Some(allocation::scores(pod, &rows, rules)),
+            Plugin::PodTopologySpread => topology_spread::scores(pod, cluster, &rows, &rules.default_spread),
+            Plugin::InterPodAffinity => inter_pod_affinity::scores(pod, cluster, &rows, rules),
+            Plugin::NodeResourcesBalancedAllocation => balanced_allocation::scores(pod, &rows, &rules.balanced),
+            Plugin::ImageLocality => Some(image_locality::scores(pod, cluster, &rows)),
+            _ => None,
+        };
         let aligned = |scores: Vec<i64>| {
             if rows.len() == feasible.len() {
                 return scores;
@@ -48,7 +56,7 @@ impl NodeScores {
             let exists = feasible.iter().map(|&index| cluster.nodes.get(index).is_some());
             exists.map(|exists| if exists { given.next().unwrap_or(0) } else { 0 }).collect()
         };
-        scores.into_iter().filter_map(|(plugin, scores)| Some((plugin, aligned(scores?)))).collect()
+        Plugin::ALL.into_iter().filter_map(|plugin| Some((plugin, aligned(of(plugin)?)))).collect()
     }
 }
 

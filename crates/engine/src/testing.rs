@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::nodes::{NodeIndex, NodeTable};
 use crate::reason::{Plugin, Refusal};
+use crate::rules::Rules;
 use crate::scores::NodeScores;
 use crate::selector::LabelSelector;
 use crate::view::{ClusterView, Workloads};
@@ -45,6 +46,7 @@ pub(crate) fn pod(pod: &str) -> Pod {
         labels: Labels::default(),
         controller: None,
         deleting: false,
+        preempted: false,
         node: None,
         nominated_node: None,
         ended: false,
@@ -139,7 +141,12 @@ impl Cluster {
 
     /// The nodes that a pod fits on, by name. Every no must have a reason, and every yes none.
     pub(crate) fn fitting(&self, pod: &Pod) -> Vec<String> {
-        let filters = NodeFilters::prepare(pod, &self.view());
+        self.fitting_by(pod, &Rules::default())
+    }
+
+    /// As [`Cluster::fitting`], by a profile.
+    pub(crate) fn fitting_by(&self, pod: &Pod, rules: &Rules) -> Vec<String> {
+        let filters = NodeFilters::prepare(pod, &self.view(), rules);
         let rows = self.nodes.iter_by_name();
         rows.filter(|row| {
             let fits = filters.fits(row);
@@ -153,13 +160,23 @@ impl Cluster {
 
     /// The refusals of one node.
     pub(crate) fn refusals(&self, pod: &Pod, node: &str) -> Vec<Refusal> {
-        NodeFilters::prepare(pod, &self.view()).refusals(self.nodes.by_name(node).unwrap())
+        self.refusals_by(pod, node, &Rules::default())
+    }
+
+    /// As [`Cluster::refusals`], by a profile.
+    pub(crate) fn refusals_by(&self, pod: &Pod, node: &str, rules: &Rules) -> Vec<Refusal> {
+        NodeFilters::prepare(pod, &self.view(), rules).refusals(self.nodes.by_name(node).unwrap())
     }
 
     /// A plugin's scores of all nodes, by name; `None` where it was skipped.
     pub(crate) fn scores(&self, pod: &Pod, plugin: Plugin) -> Option<Vec<i64>> {
+        self.scores_by(pod, plugin, &Rules::default())
+    }
+
+    /// As [`Cluster::scores`], by a profile.
+    pub(crate) fn scores_by(&self, pod: &Pod, plugin: Plugin, rules: &Rules) -> Option<Vec<i64>> {
         let feasible: Vec<NodeIndex> = self.nodes.iter_by_name().map(|row| row.index()).collect();
-        let scores = NodeScores::compute(pod, &self.view(), &feasible);
+        let scores = NodeScores::compute(pod, &self.view(), &feasible, rules);
         scores.into_iter().find(|(p, _)| *p == plugin).map(|(_, scores)| scores)
     }
 }

@@ -18,6 +18,7 @@ pub mod requests;
 pub mod resource;
 pub mod tasks;
 pub mod throttle;
+pub mod treatment;
 pub mod write;
 
 pub use context::Context;
@@ -31,3 +32,4 @@ pub use recorder::{About, Recorder, Severity};
 pub use reflector::{Selection, reflect};
 pub use resource::Resource;
 pub use tasks::Tasks;
+pub use treatment::Treatment;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_api::edit::{Reference, refer, select_node};
-use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim};
+use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim, Pod as ApiPod};
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::object::{Kind, Object};
@@ -11,7 +11,7 @@ use plimsoll_engine::placement::{Next, Placement, Write};
 use plimsoll_engine::volumes::VolumePlan;
 use plimsoll_engine::volumes::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
-use plimsoll_runtime::{Error, Mirrored, Resource, Whole};
+use plimsoll_runtime::{Backoff, Error, Mirrored, Resource, Whole};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -23,6 +23,8 @@ pub(crate) struct Assumed {
     pub(crate) pod: Arc<Pod>,
     pub(crate) node: Name,
     pub(crate) plan: VolumePlan,
+    /// Told when there may be something to do for the placement.
+    pub(crate) told: Arc<Notify>,
 }
 
 /// What a placement does next, as far as this side is concerned.
@@ -36,7 +38,7 @@ enum Step {
 impl Inner {
     /// Carries out a placement to its end, good or bad.
     pub(crate) async fn bind(self: Arc<Self>, assumed: Assumed, mut placement: Placement) {
-        let told = Arc::new(Notify::new());
+        let told = assumed.told.clone();
         let mut wait_ends = None;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &told) {
@@ -45,7 +47,8 @@ impl Inner {
                     Err(error) => placement.refused(error),
                 },
                 Step::Wait => {
-                    let end = *wait_ends.get_or_insert_with(|| Instant::now() + self.options.bind_timeout);
+                    let end =
+                        *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
                     if tokio::time::timeout_at(end, told.notified()).await.is_err() {
                         placement.timed_out();
                     }
@@ -56,7 +59,10 @@ impl Inner {
         };
         match outcome {
             Ok(()) => {
-                self.desk.lock().queue.done(&assumed.pod.key);
+                let mut desk = self.desk.lock();
+                desk.placements.end(&assumed.pod);
+                desk.done(&assumed.pod);
+                drop(desk);
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
             Err(why) => self.take_back(&assumed, &why),
@@ -67,8 +73,16 @@ impl Inner {
     fn next(&self, assumed: &Assumed, placement: &mut Placement, told: &Arc<Notify>) -> Step {
         let mut desk = self.desk.lock();
         let binding_volumes = |why: String| format!("running PreBind plugin \"VolumeBinding\": {why}");
+        if let Some(cause) = desk.placements.called_off(&assumed.pod) {
+            placement.cancel(cause);
+        }
         match placement.next(&desk.catalog) {
-            Next::Write(write) => Step::Write(write),
+            Next::Write(write) => {
+                if matches!(write, Write::BindPod { .. }) {
+                    desk.placements.commit(&assumed.pod);
+                }
+                Step::Write(write)
+            }
             Next::Wait(wait) => {
                 let cluster_wide = |name: &Name| ObjectKey { namespace: Name::from(""), name: name.clone() };
                 for claim in wait.claims {
@@ -121,9 +135,27 @@ impl Inner {
                     "metadata": {"namespace": &*pod.namespace, "name": &*pod.name, "uid": &*uid},
                     "target": {"kind": "Node", "name": &*node}});
                 let path = Resource::PODS.sub_path(&pod.namespace, &pod.name, "binding");
-                let answer = self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await;
-                answer.map(|_| 0).map_err(|error| format!("running Bind plugin \"DefaultBinder\": {error}"))
+                match self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await {
+                    Ok(_) => Ok(0),
+                    Err(error) if may_be_done(&error) && self.is_bound(&pod, &uid, &node).await => Ok(0),
+                    Err(error) => Err(format!("running Bind plugin \"DefaultBinder\": {error}")),
+                }
             }
+        }
+    }
+
+    /// Whether the API server has the pod on the node, asked until it answers. While that is not known the pod keeps its
+    /// place here: its room must not be given to another because an answer was lost.
+    async fn is_bound(&self, pod: &ObjectKey, uid: &str, node: &str) -> bool {
+        let backoff = Backoff::default();
+        let mut failures = 0;
+        loop {
+            match self.context.objects().get::<ApiPod>(Resource::PODS, &pod.namespace, &pod.name).await {
+                Ok(found) => return found.is_some_and(|p| *p.metadata.uid == *uid && *p.spec.node_name == *node),
+                Err(Error::Fenced(_) | Error::Forbidden(_)) => return false,
+                Err(_) => failures += 1,
+            }
+            tokio::time::sleep(backoff.after(failures)).await;
         }
     }
 
@@ -148,14 +180,20 @@ impl Inner {
     fn take_back(&self, assumed: &Assumed, why: &str) {
         let mut desk = self.desk.lock();
         let pod = &assumed.pod;
+        desk.placements.end(pod);
         desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail(&mut desk, &known, why),
-            None => desk.queue.done(&pod.key),
+            None => desk.done(pod),
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };
         desk.wake(Change::Deleted(&Object::Pod(Box::new(freed))));
     }
+}
+
+/// Whether a request that failed may have been done all the same: its answer was lost, or an earlier try of it came through.
+fn may_be_done(error: &Error) -> bool {
+    matches!(error, Error::Unknown(_) | Error::Conflict(_) | Error::Busy { .. })
 }

@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
+use plimsoll_engine::Choice;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
-use plimsoll_engine::{Choice, Diagnosis};
+use plimsoll_engine::reason::{Code, Plugin};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Inner;
 use crate::binding::Assumed;
 use crate::desk::Desk;
+use crate::nominations::Refused;
 use crate::queue::Failure;
-use crate::report::Reason;
+use crate::report::{Nominate, Reason};
+
+/// What upstream says where there is no node at all.
+const NO_NODES: &str = "no nodes available to schedule pods";
 
 impl Inner {
     /// Schedules pods as they become due, until it is dropped.
@@ -47,41 +53,63 @@ impl Inner {
             desk.queue.done(key);
             return;
         };
-        match desk.catalog.choose(&pod, self.context.gates) {
-            Ok(Some(choice)) => self.place(&mut desk, &pod, choice),
-            Ok(None) | Err(_) => {
-                let diagnosis = desk.catalog.diagnose(&pod, self.context.gates);
-                self.refuse(&mut desk, &pod, &diagnosis);
-            }
+        match desk.choose(&pod, &self.profile(&pod).rules) {
+            Ok(choice) => self.place(&mut desk, &pod, choice),
+            Err(refused) => self.refuse(&mut desk, &pod, &refused),
         }
     }
 
     /// Assumes a choice and has it written down.
     fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
+        let expect = !desk.catalog.is_bound(&choice.plan);
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
             self.fail(desk, pod, &message);
             return;
         }
+        if let Some(left) = desk.nominations.clear(&pod.key).filter(|left| *left != choice.node) {
+            desk.nomination_left(pod, left);
+        }
+        if expect {
+            // Its volumes take a while; whoever makes nodes, or takes them away, is told now.
+            self.reporter.nominate(pod, Nominate::To(choice.node.clone()));
+        }
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
-        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan };
+        let told = Arc::new(Notify::new());
+        desk.placements.begin(pod, &told);
+        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told };
         let scheduler = self.clone();
         self.context.tasks.spawn("binding", async move { scheduler.bind(assumed, placement).await });
     }
 
-    /// The pod fits nowhere: it waits until something changes that could help.
-    fn refuse(&self, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: &Diagnosis) {
+    /// The pod fits nowhere: it waits until something changes that could help, or until others have made room.
+    fn refuse(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) {
+        let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
             return;
         }
-        self.reporter.failed(pod, Reason::Unschedulable, &diagnosis.summary);
-        desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by.clone()), Instant::now());
+        if diagnosis.nodes == 0 {
+            desk.withdraw_nomination(pod);
+            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.queue.failed(&pod.key, Failure::Refused(any_node), Instant::now());
+            return;
+        }
+        let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
+        let message = format!("{} {}", diagnosis.summary, room.message);
+        self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
+        match room.eviction {
+            Some(eviction) => self.evict(eviction, diagnosis.refused_by),
+            None => desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now()),
+        }
     }
 
     /// Something went wrong: the pod is tried again after a while.
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
-        self.reporter.failed(pod, Reason::SchedulerError, message);
+        desk.withdraw_nomination(pod);
+        self.reporter.failed(pod, Reason::SchedulerError, message, Nominate::Clear);
         desk.queue.failed(&pod.key, Failure::Error, Instant::now());
         self.work.notify_one();
     }

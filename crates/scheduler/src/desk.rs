@@ -12,7 +12,9 @@ use plimsoll_engine::{Catalog, Event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::nominations::Nominations;
 use crate::queue::{Backoff, PodQueue};
+use crate::running::Placements;
 
 /// What is behind a lock that a panic elsewhere does not take away.
 pub(crate) struct Shared<T>(Mutex<T>);
@@ -31,6 +33,8 @@ impl<T> Shared<T> {
 pub(crate) struct Desk {
     pub(crate) catalog: Catalog,
     pub(crate) queue: PodQueue,
+    pub(crate) nominations: Nominations,
+    pub(crate) placements: Placements,
     pub(crate) names: Interner,
     /// The `schedulerName`s that are ours.
     ours: Vec<Name>,
@@ -45,6 +49,8 @@ impl Desk {
         Self {
             catalog: Catalog::new(),
             queue: PodQueue::new(backoff),
+            nominations: Nominations::default(),
+            placements: Placements::default(),
             names: Interner::new(),
             ours,
             waiting: BTreeMap::new(),
@@ -55,6 +61,13 @@ impl Desk {
     /// Whether a pod is ours to place now.
     pub(crate) fn is_ours(&self, pod: &Pod) -> bool {
         pod.node.is_none() && !pod.ended && self.ours.contains(&pod.scheduler)
+    }
+
+    /// A pod that was in hand needs no more scheduling. One that was made anew under its name is another pod.
+    pub(crate) fn done(&mut self, pod: &Pod) {
+        if self.catalog.pod(&pod.key).is_none_or(|known| known.uid == pod.uid) {
+            self.queue.done(&pod.key);
+        }
     }
 
     /// Takes note of an object that came or changed. `old` is what it was.
@@ -77,8 +90,9 @@ impl Desk {
     pub(crate) fn gone(&mut self, old: Object) {
         let (kind, key, version) = (old.kind(), old.key(), old.version());
         self.catalog.apply(Event::Gone { kind, key: key.clone(), version });
-        if kind == Kind::Pod {
+        if let Object::Pod(pod) = &old {
             self.queue.remove(&key);
+            self.withdraw_nomination(pod);
         }
         self.wake(Change::Deleted(&old));
         self.tell(kind, &key);
@@ -93,9 +107,15 @@ impl Desk {
             };
             self.queue.set(before, pod, now);
             self.work.notify_one();
+            if let Some(left) = self.nominations.seen(before, pod) {
+                self.nomination_left(pod, left);
+            }
             return;
         }
         self.queue.remove(&pod.key);
+        if let Some(left) = self.nominations.clear(&pod.key).filter(|left| pod.node.as_ref() != Some(left)) {
+            self.nomination_left(pod, left);
+        }
         let placed = |object: &Object| matches!(object, Object::Pod(p) if p.node.is_some());
         if placed(new) {
             match old.filter(|old| placed(old)) {

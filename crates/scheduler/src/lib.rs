@@ -13,20 +13,26 @@
 //! talks to the API server never holds it.
 
 mod binding;
+pub mod config;
 mod cycle;
 mod desk;
+mod nominations;
+mod preemption;
 pub mod queue;
 mod report;
+mod running;
 mod world;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::gates::Gate;
+use plimsoll_engine::Catalog;
 use plimsoll_engine::labels::Name;
+use plimsoll_engine::model::Pod;
 use plimsoll_runtime::{Context, Recorder, reflector};
 use tokio::sync::Notify;
 
+use config::Profile;
 use desk::{Desk, Shared};
 use report::Reporter;
 use world::World;
@@ -34,10 +40,8 @@ use world::World;
 /// How the scheduler works.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The `schedulerName`s of the pods that are its own.
-    pub names: Vec<Name>,
-    /// How long a pod's volumes may take to be bound, once all is written.
-    pub bind_timeout: Duration,
+    /// How the pods of each `schedulerName` that is its own are placed; empty for the default profile.
+    pub profiles: Vec<Profile>,
     /// How long a pod waits after its first failure, and at most.
     pub backoff: queue::Backoff,
     /// How long until everything is listed again, in case a watch skipped something.
@@ -46,12 +50,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            names: vec![Name::from("default-scheduler")],
-            bind_timeout: Duration::from_secs(600),
-            backoff: queue::Backoff::default(),
-            relist: reflector::RELIST,
-        }
+        Self { profiles: Vec::new(), backoff: queue::Backoff::default(), relist: reflector::RELIST }
     }
 }
 
@@ -72,15 +71,19 @@ struct Inner {
 }
 
 /// Starts the scheduler as tasks of the context.
-pub fn start(context: &Context, options: Options) -> Scheduler {
+pub fn start(context: &Context, mut options: Options) -> Scheduler {
     let mut context = context.clone();
-    // A claim that is not there yet cannot be assumed.
-    context.gates = context.gates.with(Gate::EphemeralForecast, false);
+    context.gates = config::feasible(context.gates);
+    if options.profiles.is_empty() {
+        options.profiles.push(Profile::named("default-scheduler", context.gates));
+    }
+    let names: Vec<Name> = options.profiles.iter().map(|profile| profile.name.clone()).collect();
+    let first = names.first().cloned().unwrap_or_default();
     let work = Arc::new(Notify::new());
-    let desk = Arc::new(Shared::new(Desk::new(options.names.clone(), options.backoff, work.clone())));
+    let desk = Arc::new(Shared::new(Desk::new(names, options.backoff, work.clone())));
     let world = World::new();
     world.listen(&desk);
-    let recorder = Recorder::new(&context, options.names.first().map_or("default-scheduler", |name| name));
+    let recorder = Recorder::new(&context, &first);
     let reporter = Reporter::start(&context, recorder, &world);
     world.start(&context, options.relist);
     let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
@@ -96,10 +99,23 @@ pub fn start(context: &Context, options: Options) -> Scheduler {
     Scheduler { inner }
 }
 
+impl Inner {
+    /// The profile that a pod asks for. A pod that asks for none of ours never comes this far.
+    fn profile(&self, pod: &Pod) -> &Profile {
+        let profiles = &self.options.profiles;
+        profiles.iter().find(|profile| profile.name == pod.scheduler).unwrap_or(&profiles[0])
+    }
+}
+
 impl Scheduler {
     /// Whether everything was listed once: before that nothing is decided.
     pub fn is_synced(&self) -> bool {
         self.inner.world.is_synced()
+    }
+
+    /// Looks at what the scheduler knows of the cluster. Nothing is scheduled meanwhile.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Catalog) -> T) -> T {
+        look(&self.inner.desk.lock().catalog)
     }
 
     /// Whether no pod is being placed and none is due.

@@ -1,4 +1,4 @@
-//! What the scheduler says about pods: events, and the condition PodScheduled.
+//! What the scheduler says about pods: events, the condition PodScheduled, and the node they are nominated to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,12 +34,60 @@ impl Reason {
     }
 }
 
-/// A condition that is to be written.
-#[derive(Clone, Debug)]
+/// What becomes of `status.nominatedNodeName`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Nominate {
+    /// It stays as it is.
+    Keep,
+    /// It is taken away.
+    Clear,
+    /// It is this node.
+    To(Name),
+}
+
+/// What is to be written into a pod's status.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
     uid: Name,
-    reason: Reason,
-    message: String,
+    condition: Option<(Reason, String)>,
+    nominate: Nominate,
+}
+
+impl Wanted {
+    /// Puts something newer over it: what that leaves open stays as it was wanted before.
+    fn overtaken_by(self, newer: Self) -> Self {
+        if self.uid != newer.uid {
+            return newer;
+        }
+        Self {
+            uid: newer.uid,
+            condition: newer.condition.or(self.condition),
+            nominate: if newer.nominate == Nominate::Keep { self.nominate } else { newer.nominate },
+        }
+    }
+
+    /// The status with what is new, and nothing where that is as it should be.
+    fn patch(&self, pod: &ApiPod, now: impl FnOnce() -> String) -> Option<Value> {
+        let mut status = json!({});
+        if let Some((reason, message)) = &self.condition {
+            let known = pod.status.conditions.iter().find(|c| c.kind == "PodScheduled").filter(|c| c.status == "False");
+            if !known.is_some_and(|c| c.reason == reason.as_str() && c.message == *message) {
+                let since = known.map_or_else(now, |c| c.last_transition_time.clone());
+                status["conditions"] = json!([{
+                    "type": "PodScheduled", "status": "False", "reason": reason.as_str(), "message": message,
+                    "lastProbeTime": null, "lastTransitionTime": since,
+                    "observedGeneration": pod.metadata.generation}]);
+            }
+        }
+        let nominated = pod.status.nominated_node_name.as_str();
+        match &self.nominate {
+            Nominate::Clear if !nominated.is_empty() => status["nominatedNodeName"] = Value::Null,
+            Nominate::To(node) if **node != *nominated => status["nominatedNodeName"] = json!(&**node),
+            Nominate::Keep | Nominate::Clear | Nominate::To(_) => {}
+        }
+        let nothing = status.as_object().is_none_or(serde_json::Map::is_empty);
+        (!nothing).then_some(status)
+    }
 }
 
 /// Says things about pods.
@@ -81,11 +129,36 @@ impl Reporter {
     }
 
     /// A pod has none.
-    pub(crate) fn failed(&self, pod: &Pod, reason: Reason, message: &str) {
+    pub(crate) fn failed(&self, pod: &Pod, reason: Reason, message: &str, nominate: Nominate) {
         let note: String = message.chars().take(LONGEST_NOTE).collect();
         self.inner.recorder.event(&about(pod), Severity::Warning, "FailedScheduling", &note);
-        let wanted = Wanted { uid: pod.uid.clone(), reason, message: message.to_owned() };
-        self.lock().insert(pod.key.clone(), wanted);
+        self.want(pod, Some((reason, message.to_owned())), nominate);
+    }
+
+    /// A pod is expected on a node, or not any more.
+    pub(crate) fn nominate(&self, pod: &Pod, nominate: Nominate) {
+        self.want(pod, None, nominate);
+    }
+
+    /// A pod goes for another.
+    pub(crate) fn preempted(&self, pod: &Pod, message: &str) {
+        self.inner.recorder.event(&about(pod), Severity::Normal, "Preempted", message);
+    }
+
+    /// The time, as conditions write it.
+    pub(crate) fn now(&self) -> String {
+        self.inner.now()
+    }
+
+    fn want(&self, pod: &Pod, condition: Option<(Reason, String)>, nominate: Nominate) {
+        let newer = Wanted { uid: pod.uid.clone(), condition, nominate };
+        let mut all = self.lock();
+        let wanted = match all.remove(&pod.key) {
+            Some(before) => before.overtaken_by(newer),
+            None => newer,
+        };
+        all.insert(pod.key.clone(), wanted);
+        drop(all);
         self.inner.queue.add(pod.key.clone());
     }
 
@@ -95,42 +168,42 @@ impl Reporter {
 }
 
 impl Inner {
-    /// Writes a pod's condition, unless it says so already or the pod has moved on.
+    /// Writes what is wanted of a pod's status, unless it says so already or the pod has moved on. The write is conditional on
+    /// the version that was looked at: one that is late must not say of a placed pod that it waits.
     async fn write(&self, key: ObjectKey) -> Result<Next, Error> {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let (Some(wanted), Some(pod)) = (wanted, self.pods.get(&key)) else { return Ok(Next::Done) };
-        let meta = &pod.metadata;
-        if *meta.uid != *wanted.uid || !pod.spec.node_name.is_empty() {
-            self.done(&key, &wanted);
-            return Ok(Next::Done);
-        }
-        let condition = pod.status.conditions.iter().find(|c| c.kind == "PodScheduled");
-        let as_it_is = condition
-            .is_some_and(|c| c.status == "False" && c.reason == wanted.reason.as_str() && c.message == wanted.message);
-        if !as_it_is {
-            let since = condition.filter(|c| c.status == "False").map(|c| c.last_transition_time.clone());
-            let since = since.unwrap_or_else(|| {
-                self.context.clock.now().round(jiff::Unit::Second).map(|t| t.to_string()).unwrap_or_default()
-            });
-            let patch = json!({"metadata": {"uid": meta.uid}, "status": {"conditions": [{
-                "type": "PodScheduled", "status": "False", "reason": wanted.reason.as_str(), "message": wanted.message,
-                "lastProbeTime": null, "lastTransitionTime": since, "observedGeneration": meta.generation}]}});
+        let Some(wanted) = wanted else { return Ok(Next::Done) };
+        let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty();
+        if let Some(pod) = self.pods.get(&key).filter(|pod| waits(pod))
+            && let Some(status) = wanted.patch(&pod, || self.now())
+        {
+            let meta = &pod.metadata;
+            let patch =
+                json!({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "status": status});
             let objects = self.context.objects();
-            match objects.merge_lists::<Value>(Resource::PODS, &key.namespace, &key.name, "status", &patch).await {
-                Ok(_) | Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => {}
-                Err(error) => return Err(error),
+            let (namespace, name) = (&*key.namespace, &*key.name);
+            match objects.merge_lists::<ApiPod>(Resource::PODS, namespace, name, "status", &patch).await {
+                Ok(written) => drop(self.pods.set(Arc::new(written))),
+                Err(Error::NotFound(_) | Error::Invalid(_)) => {}
+                Err(error) => {
+                    if matches!(error, Error::Conflict(_))
+                        && let Some(newer) = objects.get::<ApiPod>(Resource::PODS, namespace, name).await?
+                    {
+                        self.pods.set(Arc::new(newer));
+                    }
+                    return Err(error);
+                }
             }
         }
-        self.done(&key, &wanted);
+        let mut all = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(&key) == Some(&wanted) {
+            all.remove(&key);
+        }
         Ok(Next::Done)
     }
 
-    /// Forgets what was written, unless something newer is to be said by now.
-    fn done(&self, key: &ObjectKey, written: &Wanted) {
-        let mut all = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.get(key).is_some_and(|w| w.uid == written.uid && w.message == written.message) {
-            all.remove(key);
-        }
+    fn now(&self) -> String {
+        self.context.clock.now().round(jiff::Unit::Second).map(|t| t.to_string()).unwrap_or_default()
     }
 }
 

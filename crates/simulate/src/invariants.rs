@@ -1,5 +1,6 @@
 //! What must hold after every change of the store, whoever made it, and what must hold when all is at rest.
 
+pub mod pods;
 pub mod volumes;
 
 use std::collections::BTreeMap;

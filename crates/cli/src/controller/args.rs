@@ -1,13 +1,11 @@
 //! The arguments of `plimsoll controller`: kube-controller-manager's names where it has them.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
+use plimsoll_clock::duration;
 
-use super::upstream_flags::{self, Treatment};
 use crate::process::args::{HealthListen, ProcessArgs, health_listen};
-use crate::process::duration;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -60,76 +58,4 @@ pub struct ControllerArgs {
     /// How many volumes a second get affinity for their zone labels
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub zone_upgrade_rate: u32,
-    /// What is to be said of flags that change nothing here; filled in by [`sort_out`].
-    #[arg(skip)]
-    pub notes: Vec<String>,
-}
-
-/// Takes kube-controller-manager's flags that change nothing out of a command line. Gives back the rest, what is to be
-/// said, or why one of them cannot be honoured.
-pub fn sort_out(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), String> {
-    let mut rest = Vec::new();
-    let mut notes = Vec::new();
-    let mut words = line.into_iter();
-    while let Some(word) = words.next() {
-        let text = word.to_string_lossy().into_owned();
-        let Some(body) = text.strip_prefix("--") else {
-            rest.push(word);
-            continue;
-        };
-        let (name, joined) = body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value.to_owned())));
-        let Some(flag) = upstream_flags::find(name) else {
-            rest.push(word);
-            continue;
-        };
-        if flag.treatment == Treatment::Taken {
-            rest.push(word);
-            continue;
-        }
-        let value = match joined {
-            Some(value) => value,
-            None if flag.takes_value => words.next().unwrap_or_default().to_string_lossy().into_owned(),
-            None => "true".to_owned(),
-        };
-        match flag.treatment {
-            Treatment::Refused(_) if matches!(value.as_str(), "" | "false") => {}
-            Treatment::Refused(why) => return Err(format!("--{name} cannot be honoured: {why}")),
-            Treatment::Noted(why) => notes.push(format!("--{name} changes nothing: {why}")),
-            Treatment::Taken => {}
-        }
-    }
-    Ok((rest, notes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{OsString, sort_out};
-
-    fn line(words: &[&str]) -> Vec<OsString> {
-        words.iter().map(OsString::from).collect()
-    }
-
-    #[test]
-    fn flags_that_change_nothing_are_taken_out_and_named() {
-        let given = ["plimsoll", "controller", "--node-monitor-period", "5s", "--profiling=false", "--v=2"];
-        let (rest, notes) = sort_out(line(&given)).unwrap();
-        assert_eq!(rest, line(&["plimsoll", "controller", "--v=2"]));
-        assert_eq!(notes.len(), 2);
-        assert!(notes[0].starts_with("--node-monitor-period changes nothing: "), "{notes:?}");
-    }
-
-    #[test]
-    fn flags_that_cannot_be_honoured_are_refused_unless_off() {
-        let refused = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner"]));
-        assert!(refused.unwrap_err().starts_with("--enable-hostpath-provisioner cannot be honoured: "));
-        let off = sort_out(line(&["plimsoll", "controller", "--enable-hostpath-provisioner=false"])).unwrap();
-        assert_eq!(off, (line(&["plimsoll", "controller"]), Vec::new()));
-    }
-
-    #[test]
-    fn values_are_not_mistaken_for_flags() {
-        let given = ["plimsoll", "controller", "--cloud-config", "--odd", "--kubeconfig", "k"];
-        let (rest, _) = sort_out(line(&given)).unwrap();
-        assert_eq!(rest, line(&["plimsoll", "controller", "--kubeconfig", "k"]));
-    }
 }

@@ -1,7 +1,7 @@
 //! `plimsoll controller`: the controllers of volumes and claims as a process.
 
 pub mod args;
-mod upstream_flags;
+pub mod upstream_flags;
 
 use plimsoll_controllers::{Controller, Options, binder, ephemeral, zone_upgrade};
 
@@ -18,11 +18,8 @@ pub fn run(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failur
 }
 
 async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failure> {
-    for note in &args.notes {
-        printer.note(note);
-    }
     let mut options = options(args, printer)?;
-    let gates = gates::read(&args.process.feature_gates, printer)?;
+    let gates = gates::read(&args.process.feature_gates, printer, |_, _| None)?;
     options.protection.unused = gates.unused;
     let process = Process {
         args: &args.process,

@@ -1,50 +1,16 @@
-//! kube-controller-manager 1.37's flags, and what becomes of each here. A script that starts it must be able to start this,
-//! or be told why not.
+//! kube-controller-manager 1.37's flags, and what becomes of each here.
 
-/// What becomes of a flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Treatment {
-    /// It means what it means upstream.
-    Taken,
-    /// It is accepted and changes nothing; why.
-    Noted(&'static str),
-    /// It is refused, unless it is turned off or empty; why.
-    Refused(&'static str),
-}
+use plimsoll_runtime::Treatment::{self, Noted, Refused, Taken};
 
-use Treatment::{Noted, Refused, Taken};
+use crate::process::upstream_flags::{
+    Flag, JSON, LOGS, METRICS, ONE_VERSION, PLAIN, PROFILING, UNAUTHENTICATED, UNAUTHORIZED, flag,
+};
 
-/// A flag.
-#[derive(Clone, Copy, Debug)]
-pub struct Flag {
-    /// Its name, without dashes.
-    pub name: &'static str,
-    /// Whether it takes a value even where none is joined to it by `=`.
-    pub takes_value: bool,
-    /// What becomes of it.
-    pub treatment: Treatment,
-}
-
-const fn flag(name: &'static str, takes_value: bool, treatment: Treatment) -> Flag {
-    Flag { name, takes_value, treatment }
-}
-
-/// The flag of that name.
-pub fn find(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.name == name)
-}
 const ELSEWHERE: Treatment = Noted("belongs to a controller that stays with kube-controller-manager");
-const PLAIN: Treatment =
-    Noted("health and metrics are served in plain text on --health-listen, which is loopback unless told otherwise");
-const UNAUTHENTICATED: Treatment =
-    Noted("health and metrics are served on --health-listen; nobody is authenticated there");
-const UNAUTHORIZED: Treatment = Noted("health and metrics are served on --health-listen; nobody is authorized there");
-const METRICS: Treatment = Noted("no metric is hidden or limited here");
-const LOGS: Treatment = Noted("logs are written at once, line by line, to stderr");
 const RECYCLER: Treatment = Noted("there is no recycler: volumes with the policy Recycle end as Failed, with an event");
 
 /// All of them, by name.
-pub const FLAGS: [Flag; 148] = [
+pub static FLAGS: [Flag; 148] = [
     flag("allocate-node-cidrs", false, ELSEWHERE),
     flag("allow-metric-labels", true, METRICS),
     flag("allow-metric-labels-manifest", true, METRICS),
@@ -97,7 +63,7 @@ pub const FLAGS: [Flag; 148] = [
     flag("concurrent-ttl-after-finished-syncs", true, ELSEWHERE),
     flag("concurrent-validating-admission-policy-status-syncs", true, ELSEWHERE),
     flag("configure-cloud-routes", false, ELSEWHERE),
-    flag("contention-profiling", false, Noted("there is no profiling endpoint")),
+    flag("contention-profiling", false, PROFILING),
     flag("controller-shutdown-timeout", true, Taken),
     flag("controller-start-interval", true, Noted("the controllers start together: they share what they look at")),
     flag("controllers", true, Taken),
@@ -105,7 +71,7 @@ pub const FLAGS: [Flag; 148] = [
     flag("disable-force-detach-on-timeout", false, ELSEWHERE),
     flag("disable-http2-serving", false, PLAIN),
     flag("disabled-metrics", true, METRICS),
-    flag("emulated-version", true, Refused("only one version of the behaviour is built in")),
+    flag("emulated-version", true, ONE_VERSION),
     flag("enable-dynamic-provisioning", false, Taken),
     flag("enable-garbage-collector", false, ELSEWHERE),
     flag(
@@ -137,7 +103,7 @@ pub const FLAGS: [Flag; 148] = [
     flag("horizontal-pod-autoscaler-tolerance", true, ELSEWHERE),
     flag("http2-max-streams-per-connection", true, PLAIN),
     flag("kube-api-burst", true, Taken),
-    flag("kube-api-content-type", true, Noted("requests are JSON")),
+    flag("kube-api-content-type", true, JSON),
     flag("kube-api-qps", true, Taken),
     flag("kubeconfig", true, Taken),
     flag("large-cluster-size-threshold", true, ELSEWHERE),
@@ -162,7 +128,7 @@ pub const FLAGS: [Flag; 148] = [
     flag("logging-format", true, Taken),
     flag("master", true, Taken),
     flag("max-endpoints-per-slice", true, ELSEWHERE),
-    flag("min-compatibility-version", true, Refused("only one version of the behaviour is built in")),
+    flag("min-compatibility-version", true, ONE_VERSION),
     flag("min-resync-period", true, Taken),
     flag("mirroring-concurrent-service-endpoint-syncs", true, ELSEWHERE),
     flag("mirroring-endpointslice-updates-batch-period", true, ELSEWHERE),
@@ -177,7 +143,7 @@ pub const FLAGS: [Flag; 148] = [
     flag("node-startup-grace-period", true, ELSEWHERE),
     flag("permit-address-sharing", false, PLAIN),
     flag("permit-port-sharing", false, PLAIN),
-    flag("profiling", false, Noted("there is no profiling endpoint")),
+    flag("profiling", false, PROFILING),
     flag("pv-recycler-increment-timeout-nfs", true, RECYCLER),
     flag("pv-recycler-minimum-timeout-hostpath", true, RECYCLER),
     flag("pv-recycler-minimum-timeout-nfs", true, RECYCLER),
@@ -215,36 +181,11 @@ pub const FLAGS: [Flag; 148] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{FLAGS, Treatment, find};
-
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controller.md");
-    const MARK: &str = "<!-- flags: made by `UPDATE=1 cargo test -p plimsoll-cli flags_page` -->\n";
+    use super::FLAGS;
+    use crate::process::upstream_flags::tests::page_shows;
 
     #[test]
     fn flags_page_shows_every_flag() {
-        let mut table = String::from("\n| flag | | |\n| --- | --- | --- |\n");
-        for flag in FLAGS {
-            let (word, why) = match flag.treatment {
-                Treatment::Taken => ("taken", ""),
-                Treatment::Noted(why) => ("noted", why),
-                Treatment::Refused(why) => ("refused", why),
-            };
-            table.push_str(&format!("| `--{}` | {word} | {why} |\n", flag.name));
-        }
-        let page = std::fs::read_to_string(PAGE).unwrap();
-        let (head, shown) = page.split_once(MARK).expect("the page has its mark");
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(PAGE, format!("{head}{MARK}{table}")).unwrap();
-        } else {
-            assert_eq!(shown, table, "UPDATE=1 makes the table anew");
-        }
-    }
-
-    #[test]
-    fn flags_are_found_by_name() {
-        assert!(FLAGS.is_sorted_by(|a, b| a.name < b.name));
-        assert_eq!(find("leader-elect").map(|f| f.treatment), Some(Treatment::Taken));
-        assert!(matches!(find("enable-hostpath-provisioner").map(|f| f.treatment), Some(Treatment::Refused(_))));
-        assert!(find("made-up").is_none());
+        page_shows("controller", &FLAGS);
     }
 }

@@ -1,12 +1,12 @@
 //! The flags that every long-running process has.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-
-use super::duration;
+use plimsoll_clock::duration;
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -18,7 +18,7 @@ pub enum LoggingFormat {
 }
 
 /// The flags of every process.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ProcessArgs {
     /// The kubeconfig of the cluster [default: the service account of the pod this runs in]
     #[arg(long, value_name = "FILE")]
@@ -59,6 +59,19 @@ pub struct ProcessArgs {
     /// How logs are written
     #[arg(long, value_enum, default_value_t = LoggingFormat::Text)]
     pub logging_format: LoggingFormat,
+    /// What is to be said of flags that change nothing here.
+    #[arg(skip)]
+    pub notes: Vec<String>,
+    /// The flags that stand on the command line, such as `leader_elect`: a file does not go before them.
+    #[arg(skip)]
+    pub given: BTreeSet<String>,
+}
+
+impl ProcessArgs {
+    /// Whether a flag stands on the command line.
+    pub fn is_given(&self, flag: &str) -> bool {
+        self.given.contains(flag)
+    }
 }
 
 /// Where health and metrics are served; `None` for nowhere.

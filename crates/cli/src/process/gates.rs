@@ -31,8 +31,12 @@ pub struct Read {
     pub unused: bool,
 }
 
-/// Reads the gates as asked for: `NAME=true`, or `kube:NAME=true` as upstream's components also write it.
-pub fn read(asked: &[String], printer: &mut Printer) -> Result<Read, Failure> {
+/// What a process makes of a gate that only it knows: `None` where it does not, otherwise a note, or why it cannot be had.
+pub type Own = Option<Result<Option<String>, String>>;
+
+/// Reads the gates as asked for: `NAME=true`, or `kube:NAME=true` as upstream's components also write it. `own` is asked
+/// about those that are not known here.
+pub fn read(asked: &[String], printer: &mut Printer, mut own: impl FnMut(&str, bool) -> Own) -> Result<Read, Failure> {
     let mut gates = Gates::all();
     let mut unused = true;
     for text in asked.iter().filter(|text| !text.is_empty()) {
@@ -51,6 +55,9 @@ pub fn read(asked: &[String], printer: &mut Printer) -> Result<Read, Failure> {
                     "--feature-gates: {name} is {state} here, so that {text} cannot be had"
                 )));
             }
+        } else if let Some(answer) = own(name, on) {
+            let note = answer.map_err(|why| Failure::new(format!("--feature-gates: {why}")))?;
+            note.iter().for_each(|note| printer.note(&format!("--feature-gates: {note}")));
         } else if name == "AllAlpha" || name == "AllBeta" {
             printer.note(&format!("--feature-gates: {name} changes nothing here; name single gates"));
         } else {

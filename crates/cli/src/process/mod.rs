@@ -1,8 +1,8 @@
 //! A long-running process: its client, its lease, its health, its orderly end.
 
 pub mod args;
-pub mod duration;
 pub mod gates;
+pub mod upstream_flags;
 
 use std::time::Duration;
 
@@ -53,6 +53,9 @@ impl Process<'_> {
     /// Runs `start`'s tasks until a signal, or the loss of the lease, ends them.
     pub async fn run(&self, printer: &mut Printer, start: impl FnOnce(Context)) -> Result<Found, Failure> {
         let args = self.args;
+        for note in &args.notes {
+            printer.note(note);
+        }
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();

@@ -1,5 +1,7 @@
 //! The arguments of `plimsoll scheduler`: kube-scheduler's names where it has them.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::process::args::{HealthListen, ProcessArgs, health_listen};
@@ -7,14 +9,29 @@ use crate::process::args::{HealthListen, ProcessArgs, health_listen};
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  # On the cluster of a kubeconfig, alone
-  plimsoll scheduler --kubeconfig ~/.kube/config --leader-elect=false";
+  # On the cluster of a kubeconfig, in place of kube-scheduler; of the two, one holds the lease and works
+  plimsoll scheduler --kubeconfig ~/.kube/config
+  # With profiles, weights, arguments and extenders from a KubeSchedulerConfiguration
+  plimsoll scheduler --config scheduler.yaml
+  # What that file means with every default, without running
+  plimsoll scheduler --config scheduler.yaml --write-config-to /dev/stdout
+  # Beside kube-scheduler, for pods with a schedulerName of their own, which the file names: a lease of its own, too
+  plimsoll scheduler --config beside.yaml --leader-elect-resource-name plimsoll-scheduler
+
+Every flag of kube-scheduler and every field of its configuration is accepted or refused with a sentence:
+docs/scheduler.md has the tables.";
 
 /// `scheduler`.
 #[derive(Debug, Args)]
 pub struct SchedulerArgs {
     #[command(flatten)]
     pub process: ProcessArgs,
+    /// The KubeSchedulerConfiguration, YAML or JSON; the leader election's flags go before it, it before the others
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Write the configuration with every default to a file, and end
+    #[arg(long, value_name = "FILE")]
+    pub write_config_to: Option<PathBuf>,
     /// The lease's name
     #[arg(long, value_name = "NAME", default_value = "kube-scheduler")]
     pub leader_elect_resource_name: String,

@@ -1,10 +1,14 @@
 //! `plimsoll scheduler`: the scheduler as a process.
 
 pub mod args;
+mod settings;
+pub mod upstream_flags;
 
 use std::time::Duration;
 
 use plimsoll_scheduler::Options;
+use plimsoll_scheduler::config::AllGates;
+use plimsoll_scheduler::config::gates::UpstreamGates;
 
 use crate::Found;
 use crate::failure::Failure;
@@ -12,26 +16,40 @@ use crate::printer::Printer;
 use crate::process::{self, Process, gates};
 
 use args::SchedulerArgs;
+use settings::Settings;
 
 /// How long begun work has at the end.
 const GRACE: Duration = Duration::from_secs(6);
 
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure> {
-    process::block_on(&args.process, serve(args, printer))
+    let mut upstream = UpstreamGates::default();
+    let gates = gates::read(&args.process.feature_gates, printer, |name, on| upstream.set(name, on))?;
+    let gates = AllGates { ours: gates.gates, upstream };
+    let settings = Settings::read(args, gates)?;
+    if let Some(file) = &args.write_config_to {
+        settings.write(file)?;
+        printer.note(&format!("the configuration was written to {}", file.display()));
+        return Ok(Found::Placeable);
+    }
+    process::block_on(&args.process, serve(args, &settings, gates, printer))
 }
 
-async fn serve(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure> {
-    let gates = gates::read(&args.process.feature_gates, printer)?;
-    let options = Options::default();
+async fn serve(
+    args: &SchedulerArgs,
+    settings: &Settings,
+    gates: AllGates,
+    printer: &mut Printer,
+) -> Result<Found, Failure> {
     let process = Process {
-        args: &args.process,
-        lease: &args.leader_elect_resource_name,
+        args: &settings.process,
+        lease: &settings.lease,
         health_listen: args.health_listen,
         grace: GRACE,
-        gates: gates.gates,
+        gates: gates.ours,
         doing: "scheduling on",
     };
+    let options = Options::from(settings.configuration.clone());
     process
         .run(printer, |context| {
             plimsoll_scheduler::start(&context, options);

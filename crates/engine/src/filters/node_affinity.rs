@@ -10,18 +10,22 @@ use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::selector::NodeSelector;
 
 const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
+const ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
 const CONFLICT: &str = "pod affinity terms conflict";
 
 /// The nodes that a pod's selector and required affinity ask for. Topology spread reads it too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequiredNodes<'p> {
-    selector: &'p Labels,
+    selector: Option<&'p Labels>,
     affinity: Option<&'p NodeSelector>,
 }
 
 impl<'p> RequiredNodes<'p> {
     pub(crate) fn of(pod: &'p Pod) -> Self {
-        Self { selector: &pod.node_selector, affinity: pod.required_node_affinity.as_ref() }
+        Self {
+            selector: Some(&pod.node_selector).filter(|labels| !labels.is_empty()),
+            affinity: pod.required_node_affinity.as_ref(),
+        }
     }
 
     pub(crate) fn include(&self, node: &Node) -> bool {
@@ -31,20 +35,22 @@ impl<'p> RequiredNodes<'p> {
 
     /// The first entry of the selector that the node's labels do not meet.
     fn missing_label(&self, node: &Node) -> Option<(&'p Name, &'p Name)> {
-        self.selector.iter().find(|&(key, value)| node.labels.get(key) != Some(value))
+        self.selector?.iter().find(|&(key, value)| node.labels.get(key) != Some(value))
     }
 }
 
 /// The filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NodeAffinity<'p> {
+    /// What the profile asks of every pod's node.
+    added: Option<&'p NodeSelector>,
     required: RequiredNodes<'p>,
     /// The only nodes that can match, where every term of the affinity names its nodes.
     names: Option<BTreeSet<Name>>,
 }
 
 impl<'p> NodeAffinity<'p> {
-    pub(super) fn prepare(pod: &'p Pod) -> (Self, Option<Refusal>) {
+    pub(super) fn prepare(pod: &'p Pod, added: Option<&'p NodeSelector>) -> (Self, Option<Refusal>) {
         let required = RequiredNodes::of(pod);
         let names = required.affinity.and_then(NodeSelector::named_nodes);
         let names: Option<BTreeSet<Name>> = names.map(|names| names.iter().cloned().collect());
@@ -55,7 +61,7 @@ impl<'p> NodeAffinity<'p> {
             reason: Cow::Borrowed(CONFLICT),
             detail: "each term of the pod's required node affinity asks for several node names at once".to_owned(),
         });
-        (Self { required, names: names.filter(|names| !names.is_empty()) }, conflict)
+        (Self { added, required, names: names.filter(|names| !names.is_empty()) }, conflict)
     }
 
     pub(super) fn names(&self) -> Option<&BTreeSet<Name>> {
@@ -64,7 +70,11 @@ impl<'p> NodeAffinity<'p> {
 
     /// A node that is not among `names` meets no term, so this is also the answer for those narrowed away.
     pub(super) fn fits(&self, row: &NodeRow) -> bool {
-        self.required.include(row.node())
+        self.fits_added(row) && self.required.include(row.node())
+    }
+
+    fn fits_added(&self, row: &NodeRow) -> bool {
+        self.added.is_none_or(|added| added.matches_node(&row.node().name, &row.node().labels))
     }
 
     pub(super) fn refusal(&self, row: &NodeRow) -> Option<Refusal> {
@@ -72,6 +82,18 @@ impl<'p> NodeAffinity<'p> {
             return None;
         }
         let node = row.node();
+        let refuse = |reason, detail| Refusal {
+            plugin: Plugin::NodeAffinity,
+            code: Code::NODE_AFFINITY,
+            status: Status::UnschedulableAndUnresolvable,
+            reason: Cow::Borrowed(reason),
+            detail,
+        };
+        if !self.fits_added(row) {
+            let detail =
+                format!("node {} meets no term of the node affinity that the profile adds to every pod", node.name);
+            return Some(refuse(ENFORCED, detail));
+        }
         let detail = match (self.required.missing_label(node), &self.names) {
             (Some((key, value)), _) => match node.labels.get(key) {
                 Some(has) => {
@@ -85,12 +107,6 @@ impl<'p> NodeAffinity<'p> {
             }
             _ => format!("node {} meets no term of the pod's required node affinity", node.name),
         };
-        Some(Refusal {
-            plugin: Plugin::NodeAffinity,
-            code: Code::NODE_AFFINITY,
-            status: Status::UnschedulableAndUnresolvable,
-            reason: Cow::Borrowed(REASON),
-            detail,
-        })
+        Some(refuse(REASON, detail))
     }
 }

@@ -11,7 +11,7 @@ use crate::reason::{Code, Plugin, Refusal, Status};
 const REASON: &str = "node(s) didn't match the requested node name";
 
 /// `spec.nodeName`, where the pod has one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NodeName<'p> {
     wanted: Option<&'p Name>,
 }

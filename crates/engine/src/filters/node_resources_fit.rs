@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Pod, Resources};
+use crate::labels::Name;
+use crate::model::{Pod, Resources, is_extended};
 use crate::nodes::{NodeRow, demand};
 use crate::reason::{Code, Plugin, Refusal, Status};
+use crate::rules::Rules;
 
 use super::amounts;
 
@@ -23,8 +25,13 @@ struct Shortage<'a> {
 }
 
 impl NodeResourcesFit {
-    pub(super) fn prepare(pod: &Pod) -> Self {
-        Self { asked: demand::asked(pod) }
+    /// Resources that the profile ignores are not asked for.
+    pub(super) fn prepare(pod: &Pod, rules: &Rules) -> Self {
+        let mut asked = demand::asked(pod);
+        if !(rules.ignored_resources.is_empty() && rules.ignored_groups.is_empty()) {
+            asked.scalar.retain(|name, _| !is_ignored(name, rules));
+        }
+        Self { asked }
     }
 
     pub(super) fn fits(&self, row: &NodeRow) -> bool {
@@ -87,6 +94,13 @@ impl NodeResourcesFit {
         }
         refusals
     }
+}
+
+/// Whether the filter does not look at a resource: only extended ones can be ignored.
+fn is_ignored(name: &Name, rules: &Rules) -> bool {
+    let group = name.split('/').next().unwrap_or_default();
+    is_extended(name)
+        && (rules.ignored_resources.contains(name) || rules.ignored_groups.iter().any(|ignored| **ignored == *group))
 }
 
 fn is_full(row: &NodeRow) -> bool {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::labels::{Labels, Name};
 use crate::model::{Node, Pod, SpreadConstraint, WorkloadKind};
 use crate::nodes::NodeTable;
+use crate::rules::DefaultSpread;
 use crate::selector::{Requirement, SelectorError};
 use crate::view::ClusterView;
 
@@ -111,35 +112,55 @@ fn read<'p>(pod: &'p Pod, constraint: &'p SpreadConstraint) -> Result<Constraint
             }
         }
     };
-    Ok(Constraint {
-        topology_key: Cow::Borrowed(&constraint.topology_key),
-        max_skew: constraint.max_skew,
-        min_domains: constraint.min_domains.unwrap_or(1),
-        counted,
-        honor_affinity: constraint.honor_affinity,
-        honor_taints: constraint.honor_taints,
-    })
+    Ok(Constraint { counted, ..listed(constraint) })
 }
 
-/// The soft constraints of a pod that has none of its own: spread over nodes and zones the pods that its Services and
-/// its controller select. None where nothing selects it.
-pub(crate) fn default_constraints<'p>(pod: &Pod, cluster: &ClusterView<'_>) -> Vec<Constraint<'p>> {
+/// The hard or the soft constraints of a pod that has none of its own: they spread the pods that its Services and its
+/// controller select. None where nothing selects it.
+pub(crate) fn default_constraints<'p>(
+    pod: &Pod,
+    cluster: &ClusterView<'_>,
+    spread: &'p DefaultSpread,
+    hard: bool,
+) -> Vec<Constraint<'p>> {
+    let templates: Vec<Constraint<'p>> = match spread {
+        DefaultSpread::System if hard => return Vec::new(),
+        DefaultSpread::System => SYSTEM_SPREAD.into_iter().map(|(key, max_skew)| system(key, max_skew)).collect(),
+        DefaultSpread::List(list) => list.iter().filter(|c| c.hard == hard).map(listed).collect(),
+    };
+    if templates.is_empty() {
+        return templates;
+    }
     let requirements = default_selector(pod, cluster);
     if requirements.is_empty() {
         return Vec::new();
     }
-    // Upstream's system defaults.
-    [(HOSTNAME, 3), (ZONE, 5)]
-        .into_iter()
-        .map(|(topology_key, max_skew)| Constraint {
-            topology_key: Cow::Borrowed(topology_key),
-            max_skew,
-            min_domains: 1,
-            counted: CountedPods::Meeting { requirements: Cow::Owned(requirements.clone()), labels: Vec::new() },
-            honor_affinity: true,
-            honor_taints: false,
-        })
-        .collect()
+    let counted = || CountedPods::Meeting { requirements: Cow::Owned(requirements.clone()), labels: Vec::new() };
+    templates.into_iter().map(|template| Constraint { counted: counted(), ..template }).collect()
+}
+
+/// Upstream's system defaults: soft constraints over nodes and zones.
+const SYSTEM_SPREAD: [(&str, i32); 2] = [(HOSTNAME, 3), (ZONE, 5)];
+
+fn system(topology_key: &str, max_skew: i32) -> Constraint<'_> {
+    Constraint {
+        topology_key: Cow::Borrowed(topology_key),
+        max_skew,
+        min_domains: 1,
+        counted: CountedPods::None,
+        honor_affinity: true,
+        honor_taints: false,
+    }
+}
+
+/// A default constraint of the profile. What it counts is said later: its own selector is not read.
+fn listed(constraint: &SpreadConstraint) -> Constraint<'_> {
+    Constraint {
+        min_domains: constraint.min_domains.unwrap_or(1),
+        honor_affinity: constraint.honor_affinity,
+        honor_taints: constraint.honor_taints,
+        ..system(&constraint.topology_key, constraint.max_skew)
+    }
 }
 
 fn default_selector(pod: &Pod, cluster: &ClusterView<'_>) -> Vec<Requirement> {

@@ -1,6 +1,7 @@
 use crate::labels::ObjectKey;
 use crate::model::{Node, Pod, PodTerm, SpreadConstraint, Taint, TaintEffect, Toleration};
 use crate::reason::{Code, Status};
+use crate::rules::Rules;
 use crate::selector::{LabelSelector, NodeSelector, RawRequirement, SelectorError};
 use crate::testing::{Cluster, container, host_port, labels, name, node, placed, pod, requests, spread, term};
 
@@ -15,13 +16,14 @@ fn three_zones(pods: impl IntoIterator<Item = Pod>) -> Cluster {
 
 #[test]
 fn the_names_a_pod_gives_narrow_the_nodes() {
+    let rules = Rules::default();
     let named = Pod { node: Some(name("b")), ..pod("p") };
     let cluster = three_zones([]);
     assert_eq!(cluster.fitting(&named), ["b"]);
     let refusals = cluster.refusals(&named, "a");
     assert_eq!(refusals[0].reason, "node(s) didn't match the requested node name");
     assert_eq!((refusals.len(), refusals[0].code), (1, Code::NODE_NAME));
-    let filters = NodeFilters::prepare(&named, &cluster.view());
+    let filters = NodeFilters::prepare(&named, &cluster.view(), &rules);
     assert_eq!(filters.narrowed()[0].1.iter().map(|n| &**n).collect::<Vec<_>>(), ["b"]);
 }
 
@@ -34,13 +36,14 @@ fn by_fields(terms: &[&[&str]]) -> Pod {
 
 #[test]
 fn match_fields_narrow_and_may_conflict() {
+    let rules = Rules::default();
     let cluster = three_zones([]);
     let either = by_fields(&[&["a"], &["c"]]);
     assert_eq!(cluster.fitting(&either), ["a", "c"]);
-    assert_eq!(NodeFilters::prepare(&either, &cluster.view()).narrowed()[0].1.len(), 2);
+    assert_eq!(NodeFilters::prepare(&either, &cluster.view(), &rules).narrowed()[0].1.len(), 2);
     assert!(cluster.refusals(&either, "b")[0].detail.contains("names other nodes: a, c"));
     let never = by_fields(&[&["a", "b"]]);
-    let filters = NodeFilters::prepare(&never, &cluster.view());
+    let filters = NodeFilters::prepare(&never, &cluster.view(), &rules);
     assert_eq!(filters.pod_refusals()[0].reason, "pod affinity terms conflict");
     assert_eq!(filters.pod_refusals()[0].status, Status::UnschedulableAndUnresolvable);
     assert!(filters.narrowed().is_empty() && cluster.fitting(&never).is_empty());
@@ -276,12 +279,13 @@ fn terms_reach_into_the_namespaces_they_name() {
 
 #[test]
 fn selectors_that_cannot_be_read_refuse_the_pod() {
+    let rules = Rules::default();
     let broken = || Some(Err(SelectorError("bad".to_owned())));
     let cluster = three_zones([]);
     let mut both = web("p", vec![SpreadConstraint { selector: broken(), ..spread(1, "web") }]);
     both.required_affinity = vec![PodTerm { selector: broken(), ..term(ZONE, "web") }];
     both.required_anti_affinity = vec![PodTerm { namespace_selector: broken(), ..term(ZONE, "web") }];
-    let filters = NodeFilters::prepare(&both, &cluster.view());
+    let filters = NodeFilters::prepare(&both, &cluster.view(), &rules);
     let told: Vec<_> = filters.pod_refusals().iter().map(|r| (&*r.reason, r.status)).collect();
     assert_eq!(
         told,

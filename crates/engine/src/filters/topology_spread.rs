@@ -7,9 +7,10 @@ use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::NodeRow;
 use crate::reason::{Code, Plugin, Refusal, Status};
+use crate::rules::DefaultSpread;
 use crate::view::ClusterView;
 
-use super::{Constraint, RequiredNodes, has_all_keys, own_constraints};
+use super::{Constraint, RequiredNodes, default_constraints, has_all_keys, own_constraints};
 
 const UNEVEN: &str = "node(s) didn't match pod topology spread constraints";
 const NO_LABEL: &str = "node(s) didn't match pod topology spread constraints (missing required label)";
@@ -38,9 +39,13 @@ enum Problem<'a, 'p> {
 }
 
 impl<'p> TopologySpread<'p> {
-    pub(super) fn prepare(pod: &'p Pod, cluster: &ClusterView<'_>) -> (Self, Option<Refusal>) {
-        // Upstream's default constraints are all soft: a pod without constraints has no hard ones.
+    pub(super) fn prepare(
+        pod: &'p Pod,
+        cluster: &ClusterView<'_>,
+        defaults: &'p DefaultSpread,
+    ) -> (Self, Option<Refusal>) {
         let constraints = match own_constraints(pod, true) {
+            Ok(_) if pod.spread.is_empty() => default_constraints(pod, cluster, defaults, true),
             Ok(constraints) => constraints,
             Err(e) => {
                 let refusal = Refusal {

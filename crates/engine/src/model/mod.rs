@@ -25,7 +25,7 @@ pub use pod::{
 };
 pub use pod_volume::{ClaimTemplate, PodVolume, PodVolumeSource};
 pub use pool::Pool;
-pub use resources::{Resources, is_scalar};
+pub use resources::{Resources, is_extended, is_scalar};
 pub use volume::{AccessModes, ClaimRef, ReclaimPolicy, Volume, VolumeMode, VolumePhase, VolumeSource};
 pub use workload::{Namespace, Workload, WorkloadKind};
 

@@ -19,6 +19,8 @@ pub struct Pod {
     pub controller: Option<(Name, Name)>,
     /// Whether `metadata.deletionTimestamp` is set.
     pub deleting: bool,
+    /// Whether the condition `DisruptionTarget` says that a scheduler removes it for a pod of higher priority.
+    pub preempted: bool,
     /// `spec.nodeName`; `None` where the pod is not placed yet.
     pub node: Option<Name>,
     /// `status.nominatedNodeName`.

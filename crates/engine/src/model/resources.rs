@@ -84,11 +84,13 @@ pub fn is_scalar(name: &str) -> bool {
         || is_extended(name)
 }
 
-/// Extended resources are `domain/name`; the domain must leave room for the `requests.` that quotas put before it.
-fn is_extended(name: &str) -> bool {
+/// Whether a resource is an extended one: `domain/name`, of a domain other than kubernetes.io that leaves room for the
+/// `requests.` which quotas put before it.
+pub fn is_extended(name: &str) -> bool {
     const QUOTA_PREFIX: &str = "requests.";
     let Some((domain, rest)) = name.split_once('/') else { return false };
     !name.starts_with(QUOTA_PREFIX)
+        && !name.contains("kubernetes.io/")
         && QUOTA_PREFIX.len() + domain.len() <= 253
         && domain.split('.').all(is_dns_label_part)
         && is_name_part(rest)

@@ -66,14 +66,29 @@ pub fn asked(pod: &Pod) -> Resources {
     asked
 }
 
-/// Millicores and bytes of memory by which a pod to be placed would load a node, for scores.
-pub fn load(pod: &Pod) -> (i64, i64) {
-    cpu_and_memory(&total(&pod.demand, Source::Spec, false, Minimum { cpu: true, memory: true }))
+/// What a pod to be placed would add to the use of a node, by resource, as scores count it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Load(Requests);
+
+impl Load {
+    /// How much of a resource: millicores of cpu, whole units of all others.
+    pub fn of(&self, resource: &str) -> i64 {
+        match self.0.get(resource) {
+            Some(amount) if resource == "cpu" => amount.milli_value(),
+            Some(amount) => amount.value(),
+            None => 0,
+        }
+    }
 }
 
-/// Millicores and bytes of memory by which a pod to be placed would change a node's balance, for scores.
-pub fn weight(pod: &Pod) -> (i64, i64) {
-    cpu_and_memory(&total(&pod.demand, Source::Status, true, Minimum::default()))
+/// By how much a pod to be placed would load a node, for scores.
+pub fn load(pod: &Pod) -> Load {
+    Load(total(&pod.demand, Source::Spec, false, Minimum { cpu: true, memory: true }))
+}
+
+/// By how much a pod to be placed would change a node's balance, for scores.
+pub fn weight(pod: &Pod) -> Load {
+    Load(total(&pod.demand, Source::Status, true, Minimum::default()))
 }
 
 fn cpu_and_memory(requests: &Requests) -> (i64, i64) {

@@ -415,7 +415,7 @@ fn sb_50_a_cancelled_placement_says_why_and_leaves_what_was_written() {
     let mut placement = lab.begin();
     lab.write_all(&mut placement);
     placement.cancel("preempted by DefaultPreemption");
-    assert_eq!(failed(placement.next(&lab.catalog)).to_string(), "binding volumes: preempted by DefaultPreemption");
+    assert_eq!(failed(placement.next(&lab.catalog)).to_string(), "preempted by DefaultPreemption");
     lab.catalog.forget(&lab.pod, "uid-p", &lab.plan);
     let data = lab.catalog.observed_claim(&ObjectKey::new("default", "data")).unwrap();
     assert_eq!(data.selected_node.as_deref(), Some("a"));

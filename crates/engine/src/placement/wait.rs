@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::labels::{Name, ObjectKey};
 use crate::placement::{Failure, Placement, WaitFor, Write};
-use crate::volumes::Outcome;
+use crate::volumes::{ClaimPlan, Outcome};
 
 impl Placement {
     /// What there is still to wait for (nothing: all is bound), or why it will not come.
@@ -26,7 +26,8 @@ impl Placement {
                     self.check_static(catalog, &claim.claim, &volume, &mut wait)?;
                 }
                 Outcome::Provision => self.check_provision(catalog, &claim.claim, &mut wait)?,
-                Outcome::Bound | Outcome::Unsatisfied => {}
+                Outcome::Bound => check_bound(catalog, claim)?,
+                Outcome::Unsatisfied => {}
             }
         }
         Ok(wait)
@@ -96,4 +97,14 @@ impl Placement {
             Err(error) => Err(Failure::Untranslatable(error)),
         }
     }
+}
+
+/// A claim that was bound from the beginning may go, or lose its volume, while the others are waited for. Upstream does not
+/// look again.
+fn check_bound(catalog: &Catalog, plan: &ClaimPlan) -> Result<(), Failure> {
+    let still = catalog.observed_claim(&plan.claim).is_some_and(|claim| plan.volume.as_ref() == Some(&claim.volume));
+    if still {
+        return Ok(());
+    }
+    Err(Failure::BindingGone(format!("could not find v1.PersistentVolumeClaim \"{}\"", plan.claim)))
 }

@@ -129,6 +129,12 @@ codes! {
     INVALID_RULE = 34, "A rule of the pod cannot be read",
         "A selector in the pod's affinity or spread constraints is not valid.",
         "Correct the selector that the reason names.";
+    UNDECIDED = 35, "The pod uses what this scheduler does not decide about",
+        "The pod claims devices (spec.resourceClaims) or belongs to a scheduling group: placing it as though it did not would be wrong.",
+        "Let kube-scheduler place it: set spec.schedulerName to a profile of its.";
+    EXTENDER = 36, "An extender refuses the node",
+        "An HTTP extender that the profile asks does not accept the node for this pod.",
+        "Ask whoever runs the extender; its own reason is beside this one.";
 }
 
 impl Code {

@@ -1,32 +1,65 @@
-//! NodeResourcesBalancedAllocation: whether cpu and memory become more evenly used.
+//! NodeResourcesBalancedAllocation: whether a node's resources become more evenly used.
 
+use smallvec::SmallVec;
+
+use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::{NodeRow, demand};
 
 use super::MAX;
+use super::allocation::Resource;
 
-/// `None` where the pod asks for neither cpu nor memory (UP-13): all such pods would go to one node.
-pub(super) fn scores(pod: &Pod, rows: &[&NodeRow]) -> Option<Vec<i64>> {
-    let (cpu, memory) = demand::weight(pod);
-    if cpu == 0 && memory == 0 {
+/// `None` where the pod asks for none of the resources (UP-13): all such pods would go to one node.
+pub(super) fn scores(pod: &Pod, rows: &[&NodeRow], resources: &[Name]) -> Option<Vec<i64>> {
+    let weight = demand::weight(pod);
+    let asked: Vec<(Resource<'_>, i64)> = resources.iter().map(|name| (Resource::of(name), weight.of(name))).collect();
+    if asked.iter().all(|(_, asked)| *asked == 0) {
         return None;
     }
-    Some(rows.iter().map(|row| score(row, cpu, memory)).collect())
+    let asked: Vec<_> = asked.into_iter().filter(|(resource, asked)| *asked != 0 || !resource.is_optional()).collect();
+    Some(rows.iter().map(|row| score(row, &asked)).collect())
 }
 
 /// Half for the balance itself, half for how the pod changes it: 75 where it changes nothing.
-fn score(row: &NodeRow, cpu: i64, memory: i64) -> i64 {
-    let (taken, has) = (row.requested(), &row.node().allocatable);
-    let with =
-        balance((taken.cpu_milli.wrapping_add(cpu), has.cpu_milli), (taken.memory.wrapping_add(memory), has.memory));
-    let without = balance((taken.cpu_milli, has.cpu_milli), (taken.memory, has.memory));
-    MAX / 2 + (MAX / 2 + with - without) / 2
+fn score(row: &NodeRow, asked: &[(Resource<'_>, i64)]) -> i64 {
+    let (mut with, mut without) = (Shares::new(), Shares::new());
+    for (resource, asked) in asked {
+        let (taken, allocatable) = use_of(row, resource);
+        // A resource that the node does not have cannot be out of balance.
+        if allocatable != 0 {
+            let share = |taken: i64| (taken as f64 / allocatable as f64).min(1.0);
+            with.push(share(taken.wrapping_add(*asked)));
+            without.push(share(taken));
+        }
+    }
+    MAX / 2 + (MAX / 2 + balance(&with) - balance(&without)) / 2
 }
 
-/// 100 where both are used to the same share, 50 where one is full and the other empty. A resource that the node does
-/// not have cannot be out of balance.
-fn balance(cpu: (i64, i64), memory: (i64, i64)) -> i64 {
-    let share = |(taken, allocatable): (i64, i64)| (taken as f64 / allocatable as f64).min(1.0);
-    let deviation = if cpu.1 == 0 || memory.1 == 0 { 0.0 } else { ((share(cpu) - share(memory)) / 2.0).abs() };
+type Shares = SmallVec<[f64; 4]>;
+
+fn use_of(row: &NodeRow, resource: &Resource<'_>) -> (i64, i64) {
+    let (taken, has) = (row.requested(), &row.node().allocatable);
+    match resource {
+        Resource::Cpu => (taken.cpu_milli, has.cpu_milli),
+        Resource::Memory => (taken.memory, has.memory),
+        Resource::EphemeralStorage => (taken.ephemeral_storage, has.ephemeral_storage),
+        Resource::Other(name) => (taken.scalar(name), has.scalar(name)),
+    }
+}
+
+/// 100 where all are used to the same share, 50 where half of them are full and the others empty: the standard deviation
+/// of the shares. That of two is computed as upstream does, which is not the same to the last bit.
+fn balance(shares: &[f64]) -> i64 {
+    let deviation = match shares {
+        [] | [_] => 0.0,
+        [a, b] => ((a - b) / 2.0).abs(),
+        several => {
+            let count = several.len() as f64;
+            let mean = several.iter().sum::<f64>() / count;
+            // One after the other, as upstream sums them: floating point tells the difference.
+            let squares = several.iter().fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
+            (squares / count).sqrt()
+        }
+    };
     ((1.0 - deviation) * MAX as f64) as i64
 }

@@ -4,18 +4,19 @@ use crate::filters::{DomainSums, IncomingTerm, existing_matches, incoming, reada
 use crate::labels::Labels;
 use crate::model::{Node, Pod, PodTerm};
 use crate::nodes::NodeRow;
+use crate::rules::Rules;
 use crate::view::ClusterView;
 
 use super::MAX;
 
-/// What a placed pod's required affinity to the new pod weighs (upstream's default).
-const REQUIRED_WEIGHT: i64 = 1;
-
 /// `None` where no preference meets any pod, or one cannot be read.
-pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow]) -> Option<Vec<i64>> {
+pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow], rules: &Rules) -> Option<Vec<i64>> {
+    if rules.ignore_placed_preferences && pod.preferred_affinity.is_empty() && pod.preferred_anti_affinity.is_empty() {
+        return None;
+    }
     let mut sums = DomainSums::default();
     prefer(pod, cluster, &mut sums)?;
-    be_preferred(pod, cluster, &mut sums);
+    be_preferred(pod, cluster, rules.hard_affinity_weight, &mut sums);
     if sums.is_empty() {
         return None;
     }
@@ -45,8 +46,8 @@ fn prefer(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) -> Option
     Some(())
 }
 
-/// Placed pods' preferences about the pod.
-fn be_preferred(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) {
+/// Placed pods' preferences about the pod; `required` is what their required affinity to it weighs.
+fn be_preferred(pod: &Pod, cluster: &ClusterView<'_>, required: i64, sums: &mut DomainSums) {
     let none = Labels::default();
     let labels = cluster.namespace_labels(&pod.key.namespace).unwrap_or(&none);
     let mut weigh = |node: &Node, owner: &Pod, term: &PodTerm, weight: i64| {
@@ -56,8 +57,9 @@ fn be_preferred(pod: &Pod, cluster: &ClusterView<'_>, sums: &mut DomainSums) {
     };
     for row in cluster.nodes.with_affinity() {
         for owner in row.with_affinity() {
-            for term in readable(&owner.required_affinity) {
-                weigh(row.node(), owner, term, REQUIRED_WEIGHT);
+            // Without weight they are not even looked at: a sum of zero would make the plugin score.
+            for term in readable(&owner.required_affinity).iter().filter(|_| required > 0) {
+                weigh(row.node(), owner, term, required);
             }
             for (weighted, sign) in [(&owner.preferred_affinity, 1), (&owner.preferred_anti_affinity, -1)] {
                 for weighted in readable_weighted(weighted) {

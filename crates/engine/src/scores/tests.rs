@@ -5,6 +5,7 @@ use crate::model::{
 };
 use crate::nodes::NodeIndex;
 use crate::reason::Plugin;
+use crate::rules::Rules;
 use crate::scores::NodeScores;
 use crate::selector::{LabelSelector, PreferredTerm, RawRequirement};
 use crate::testing::{Cluster, container, labels, name, node, placed, pod, spread, term};
@@ -19,13 +20,17 @@ fn three_zones(pods: impl IntoIterator<Item = Pod>) -> Cluster {
 fn plugins_without_an_opinion_are_left_out() {
     let cluster = three_zones([]);
     let feasible: Vec<NodeIndex> = cluster.nodes.iter().map(|row| row.index()).collect();
-    let scores = NodeScores::compute(&pod("p"), &cluster.view(), &feasible);
+    let scores = NodeScores::compute(&pod("p"), &cluster.view(), &feasible, &Rules::default());
     let plugins: Vec<&str> = scores.iter().map(|(plugin, _)| plugin.name()).collect();
     assert_eq!(plugins, ["TaintToleration", "NodeResourcesFit", "ImageLocality"]);
     // An index without a node scores 0, and moves no other's score.
-    let scores = NodeScores::compute(&pod("p"), &cluster.view(), &[NodeIndex(9), feasible[0]]);
+    let scores = NodeScores::compute(&pod("p"), &cluster.view(), &[NodeIndex(9), feasible[0]], &Rules::default());
     assert_eq!(scores[0], (Plugin::TaintToleration, vec![0, 100]));
-    assert!(NodeScores::compute(&pod("p"), &cluster.view(), &[]).iter().all(|(_, scores)| scores.is_empty()));
+    assert!(
+        NodeScores::compute(&pod("p"), &cluster.view(), &[], &Rules::default())
+            .iter()
+            .all(|(_, scores)| scores.is_empty())
+    );
 }
 
 #[test]

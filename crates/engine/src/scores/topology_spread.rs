@@ -5,19 +5,29 @@ use crate::filters::{Constraint, RequiredNodes, default_constraints, has_all_key
 use crate::labels::Name;
 use crate::model::Pod;
 use crate::nodes::NodeRow;
+use crate::rules::DefaultSpread;
 use crate::view::ClusterView;
 
 use super::MAX;
 
 /// `None` where there is no soft constraint, or one cannot be read.
-pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow]) -> Option<Vec<i64>> {
-    // Default constraints score also nodes that lack a label: without zones there is still spreading over nodes.
+pub(super) fn scores(
+    pod: &Pod,
+    cluster: &ClusterView<'_>,
+    rows: &[&NodeRow],
+    defaults: &DefaultSpread,
+) -> Option<Vec<i64>> {
     let own = !pod.spread.is_empty();
-    let constraints = if own { own_constraints(pod, false).ok()? } else { default_constraints(pod, cluster) };
+    let constraints = match own {
+        true => own_constraints(pod, false).ok()?,
+        false => default_constraints(pod, cluster, defaults, false),
+    };
     if constraints.is_empty() {
         return None;
     }
-    let scored = |row: &NodeRow| !own || has_all_keys(row.node(), &constraints);
+    // The system's constraints score also nodes that lack a label: without zones there is still spreading over nodes.
+    let lenient = !own && *defaults == DefaultSpread::System;
+    let scored = |row: &NodeRow| lenient || has_all_keys(row.node(), &constraints);
     let candidates: Vec<&NodeRow> = rows.iter().copied().filter(|row| scored(row)).collect();
     let mut domains = domains_of(&candidates, &constraints);
     let counts: Vec<Vec<i64>> =

@@ -239,10 +239,12 @@ impl PodVolumes<'_> {
         }
         let planned = self.planned_ids(list, judgement, csi_node.is_some());
         let ids: &[VolumeId] = &planned;
-        for (driver, _) in ids {
-            let strict = self.catalog.drivers.get(driver).is_some_and(|d| d.prevent_scheduling_if_missing);
-            if strict && csi_node.is_none_or(|c| c.driver(driver).is_none()) {
-                return Some(LimitCause::DriverMissing(driver.clone()));
+        if self.rules.limit_scaling {
+            for (driver, _) in ids {
+                let strict = self.catalog.drivers.get(driver).is_some_and(|d| d.prevent_scheduling_if_missing);
+                if strict && csi_node.is_none_or(|c| c.driver(driver).is_none()) {
+                    return Some(LimitCause::DriverMissing(driver.clone()));
+                }
             }
         }
         let csi_node = csi_node?;

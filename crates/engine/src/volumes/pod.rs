@@ -8,14 +8,14 @@ use crate::gates::{Gate, Gates};
 use crate::labels::ObjectKey;
 use crate::model::Pod;
 use crate::nodes::NodeIndex;
-use crate::reason::Refusal;
+use crate::reason::{Plugin, Refusal};
+use crate::rules::VolumeRules;
 use crate::volumes::binding::Judgement;
 use crate::volumes::catalog::VolumeCatalog;
 use crate::volumes::claims::PodClaims;
 use crate::volumes::limits::PodAttachments;
 use crate::volumes::plan::{ClaimPlan, Outcome, VolumePlan};
 use crate::volumes::restrictions::Restrictions;
-use crate::volumes::score::Shape;
 use crate::volumes::zone::ZoneConstraint;
 
 /// One pod's volumes against one catalog: made once per pod, then asked about nodes.
@@ -24,7 +24,7 @@ pub struct PodVolumes<'c> {
     pub(crate) catalog: &'c VolumeCatalog,
     pub(crate) pod: &'c Pod,
     pub(crate) gates: Gates,
-    pub(crate) shape: Shape,
+    pub(crate) rules: VolumeRules,
     pub(crate) refusals: Vec<Refusal>,
     pub(crate) claims: PodClaims<'c>,
     /// The delayed claims whose node is selected already, in the order of the pod's volumes.
@@ -46,33 +46,28 @@ pub struct Suitability {
 }
 
 impl<'c> PodVolumes<'c> {
-    /// Makes a pod's volumes ready.
-    pub(crate) fn prepare(catalog: &'c VolumeCatalog, pod: &'c Pod, gates: Gates, shape: Shape) -> Self {
+    /// Makes a pod's volumes ready. A filter that is turned off finds nothing to look at.
+    pub(crate) fn prepare(catalog: &'c VolumeCatalog, pod: &'c Pod, rules: VolumeRules) -> Self {
+        let gates = rules.gates;
         let mut refusals = Vec::new();
-        let mut keep = |refused: Option<Refusal>| refusals.extend(refused);
-        let restrictions = Restrictions::prepare(catalog, pod).unwrap_or_else(|r| {
-            keep(Some(r));
-            Restrictions::default()
-        });
-        let claims = PodClaims::sort(catalog, pod, gates).unwrap_or_else(|r| {
-            keep(Some(r));
-            PodClaims::default()
-        });
-        let zones = ZoneConstraint::of_pod(catalog, pod).unwrap_or_else(|r| {
-            keep(Some(r));
-            Vec::new()
-        });
+        let restrictions =
+            rules.made(Plugin::VolumeRestrictions, &mut refusals, || Restrictions::prepare(catalog, pod));
+        let claims = rules.made(Plugin::VolumeBinding, &mut refusals, || PodClaims::sort(catalog, pod, gates));
+        let zones = rules.made(Plugin::VolumeZone, &mut refusals, || ZoneConstraint::of_pod(catalog, pod));
         let is_selected = |i: &usize| claims.delayed[*i].claim.selected_node.is_some();
         let (selected, mut by_size): (SmallVec<[usize; 4]>, SmallVec<[usize; 4]>) =
             (0..claims.delayed.len()).partition(is_selected);
         by_size.sort_by_key(|i| claims.delayed[*i].claim.requested());
         let promised = if gates.on(Gate::PromisedCapacity) { promised(&claims) } else { BTreeMap::new() };
-        let attachments = PodAttachments::prepare(catalog, pod, &claims, gates);
+        let attachments = match rules.filtering.has(Plugin::NodeVolumeLimits) {
+            true => PodAttachments::prepare(catalog, pod, &claims, gates),
+            false => PodAttachments::default(),
+        };
         Self {
             catalog,
             pod,
             gates,
-            shape,
+            rules,
             refusals,
             claims,
             selected,
@@ -158,6 +153,24 @@ impl<'c> PodVolumes<'c> {
             plan.pool = pool.map(|(key, _)| key.clone());
         }
         plan
+    }
+}
+
+impl VolumeRules {
+    /// What a filter prepares for a pod. Nothing where it is turned off, or where it refuses the pod as a whole.
+    fn made<T: Default>(
+        &self,
+        plugin: Plugin,
+        refusals: &mut Vec<Refusal>,
+        prepare: impl FnOnce() -> Result<T, Refusal>,
+    ) -> T {
+        if !self.filtering.has(plugin) {
+            return T::default();
+        }
+        prepare().unwrap_or_else(|refusal| {
+            refusals.push(refusal);
+            T::default()
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! VolumeBinding's score: which of the nodes that fit suits the volumes best.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::gates::Gate;
@@ -12,11 +14,11 @@ use crate::volumes::pools::PoolRecord;
 ///
 /// Upstream's default is the falling line from (0, 100) to (100, 0): the emptier, the better.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape(Vec<(i64, i64)>);
+pub struct Shape(Arc<[(i64, i64)]>);
 
 impl Default for Shape {
     fn default() -> Self {
-        Self(vec![(0, 100), (100, 0)])
+        Self(Arc::from([(0, 100), (100, 0)]))
     }
 }
 
@@ -94,13 +96,13 @@ impl PodVolumes<'_> {
                 entry.2 = entry.2.saturating_add(fit.bytes);
             }
         }
-        let scores = classes.iter().map(|(_, requested, capacity)| self.shape.of(*requested, *capacity));
+        let scores = classes.iter().map(|(_, requested, capacity)| self.rules.shape.of(*requested, *capacity));
         rounded_mean(scores.sum(), classes.len())
     }
 
     /// The score of a pod's only delayed claim bound to a volume that it would use to this percentage.
     pub(crate) fn static_score(&self, closeness: i64) -> i64 {
-        if self.gates.on(Gate::ClosestFitScoring) { closeness_score(closeness) } else { self.shape.at(closeness) }
+        if self.gates.on(Gate::ClosestFitScoring) { closeness_score(closeness) } else { self.rules.shape.at(closeness) }
     }
 
     /// The score of a pod's only delayed claim made in this pool.
@@ -108,13 +110,13 @@ impl PodVolumes<'_> {
         if self.gates.on(Gate::ClosestFitScoring) {
             self.space_score(bytes, pool)
         } else {
-            pool.map_or(0, |(_, pool)| self.shape.of(bytes, pool.capacity.unwrap_or(0)))
+            pool.map_or(0, |(_, pool)| self.rules.shape.of(bytes, pool.capacity.unwrap_or(0)))
         }
     }
 
     fn space_score(&self, bytes: i64, pool: Option<(&ObjectKey, &PoolRecord)>) -> i64 {
         let free = pool.and_then(|(key, pool)| self.free(key, pool));
-        free.map_or(UNKNOWN_SPACE, |free| self.shape.of(bytes, free) / 2)
+        free.map_or(UNKNOWN_SPACE, |free| self.rules.shape.of(bytes, free) / 2)
     }
 
     /// Ours: a static fit scores 50–100, the closer the better; a volume to be made scores 0–50 by the space left. The

@@ -291,6 +291,7 @@ pub fn pod(name: &str) -> Pod {
         labels: Labels::default(),
         controller: None,
         deleting: false,
+        preempted: false,
         node: None,
         nominated_node: None,
         ended: false,

@@ -128,7 +128,8 @@ impl WeightedPodAffinityTerm {
 }
 
 impl SpreadConstraint {
-    pub(super) fn to_engine(&self, names: &mut Interner) -> model::SpreadConstraint {
+    /// As the engine reads it.
+    pub fn to_engine(&self, names: &mut Interner) -> model::SpreadConstraint {
         model::SpreadConstraint {
             max_skew: self.max_skew,
             topology_key: names.share(&self.topology_key),

@@ -21,6 +21,7 @@ impl Pod {
             labels: meta.labels.to_labels(names),
             controller: meta.controller().map(|o| (o.qualified_kind(names), names.share(&o.name))),
             deleting: meta.deletion_timestamp.0,
+            preempted: self.status.is_preempted(),
             node: some_name(&spec.node_name, names),
             nominated_node: some_name(&self.status.nominated_node_name, names),
             ended: matches!(self.status.phase.as_str(), "Succeeded" | "Failed"),
@@ -93,6 +94,12 @@ impl Pod {
 }
 
 impl PodStatus {
+    /// Whether a scheduler says that it removes the pod. Of several conditions of the type the first counts.
+    fn is_preempted(&self) -> bool {
+        let condition = self.conditions.iter().find(|c| c.kind == "DisruptionTarget");
+        condition.is_some_and(|c| c.status == "True" && c.reason == "PreemptionByScheduler")
+    }
+
     /// The status of the container of this name, whichever list it is in.
     fn of_container(&self, name: &str) -> Option<&ContainerStatus> {
         self.container_statuses.iter().chain(&self.init_container_statuses).find(|s| s.name == name)

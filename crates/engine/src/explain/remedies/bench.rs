@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, Event};
-use crate::filters::NodeFilters;
 use crate::gates::Gates;
 use crate::labels::{Name, ObjectKey};
 use crate::model::Pod;
 use crate::object::{Kind, Object};
+use crate::rules::Rules;
 
 /// A change of the cluster, or of the pod that is judged.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Bench<'c> {
     original: &'c Catalog,
     scratch: Catalog,
     pod: &'c Pod,
-    gates: Gates,
+    rules: Rules,
     /// Whether the catalog holds more than its objects say, because placements are assumed. Setting an object back as it
     /// was then loses something, and a new copy is needed.
     assuming: bool,
@@ -46,7 +46,7 @@ pub(super) struct Bench<'c> {
 impl<'c> Bench<'c> {
     pub(super) fn new(original: &'c Catalog, pod: &'c Pod, gates: Gates) -> Self {
         let assuming = original.volumes.claims.values().any(|r| r.ours || r.observed.is_some());
-        Self { original, scratch: original.clone(), pod, gates, assuming, enough: BTreeMap::new() }
+        Self { original, scratch: original.clone(), pod, rules: Rules::new(gates), assuming, enough: BTreeMap::new() }
     }
 
     /// The cluster as it is.
@@ -97,16 +97,9 @@ impl<'c> Bench<'c> {
 
     fn fits(&self, pod: &Pod, node: Option<&Name>) -> Option<Name> {
         let Some(node) = node else {
-            return self.scratch.choose(pod, self.gates).ok().flatten().map(|choice| choice.node);
+            return self.scratch.choose_by(pod, &self.rules, &[]).ok().flatten().map(|choice| choice.node);
         };
-        let row = self.scratch.nodes.by_name(node)?;
-        let filters = NodeFilters::prepare(pod, &self.scratch.view());
-        if pod.gated || !filters.fits(row) {
-            return None;
-        }
-        let volumes = self.scratch.volumes_of(pod, self.gates);
-        let fits = volumes.pod_refusals().is_empty() && volumes.suitability(row.index()).is_some();
-        fits.then(|| node.clone())
+        self.scratch.plan_on(pod, &self.rules, node).map(|_| node.clone())
     }
 
     fn make(&mut self, change: &Change) -> Vec<Undo> {
