@@ -16,6 +16,8 @@ use super::observe::Seen;
 
 /// The annotation by which a scheduler asks for a volume.
 const SELECTED: &str = "volume.kubernetes.io/selected-node";
+/// The annotation by which the volume controller hands a claim over; no provisioner acts before it is there.
+const HANDED_OVER: &str = "volume.kubernetes.io/storage-provisioner";
 
 /// What is done for a claim that has a selected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -45,7 +47,8 @@ pub fn answers(
         let Some(answer) = wanted.get(name).or_else(|| wanted.get("*")) else { continue };
         let text = |pointer: &str| claim.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let node = claim["metadata"]["annotations"][SELECTED].as_str().unwrap_or_default().to_owned();
-        if node.is_empty() || !text("/spec/volumeName").is_empty() {
+        let handed_over = claim["metadata"]["annotations"].get(HANDED_OVER).is_some();
+        if node.is_empty() || !handed_over || !text("/spec/volumeName").is_empty() {
             continue;
         }
         let (uid, version) = (text("/metadata/uid"), text("/metadata/resourceVersion"));
