@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -75,19 +74,18 @@ type judge struct {
 	weights  map[string]int64
 }
 
-// newJudge makes the default profile's plugins once and shares the instances among the frameworks.
-func newJudge(ctx context.Context, c *cluster) (*judge, error) {
+// newJudge makes a profile's plugins once and shares the instances among the frameworks.
+func newJudge(ctx context.Context, c *cluster, given json.RawMessage) (*judge, error) {
 	snapshot, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
-	defaults, err := latest.Default()
+	profile, err := readProfile(given)
 	if err != nil {
 		return nil, err
 	}
-	profile := defaults.Profiles[0]
 
 	made := map[string]fwk.Plugin{}
 	registry := frameworkruntime.Registry{}

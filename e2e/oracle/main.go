@@ -1,6 +1,6 @@
 // Command oracle asks kube-scheduler's own plugins about small clusters.
 //
-// It reads lines {"id", "pod", "objects"} and writes them back with "expected" filled in: the verdict of every filter plugin of
+// It reads lines {"id", "pod", "objects"}, each with a "profile" if the default one is not meant, and writes them back with "expected" filled in: the verdict of every filter plugin of
 // the default profile, each run alone, VolumeBinding's plans, and the scores of the nodes that pass all filters. The form is that
 // of the conformance files, so whatever compares with those compares with these.
 package main
@@ -25,6 +25,8 @@ type line struct {
 	ID        string            `json:"id"`
 	Pod       string            `json:"pod"`
 	Objects   []json.RawMessage `json:"objects"`
+	Profile   json.RawMessage   `json:"profile,omitempty"`
+	Gates     map[string]bool   `json:"gates,omitempty"`
 	Base      string            `json:"base,omitempty"`
 	Mutations []string          `json:"mutations,omitempty"`
 	Expected  *answer           `json:"expected,omitempty"`
@@ -36,7 +38,13 @@ func main() {
 	repeat := flag.Int("repeat", 3, "ask this many times (from the fourth on only VolumeBinding and the scores); answers that differ mark the cluster unstable")
 	workers := flag.Int("workers", 2, "clusters judged at once")
 	check := flag.Bool("check", false, "list in \"invalid\" the objects that the API server's validation would refuse")
+	gates := flag.String("feature-gates", "", "upstream's gates, for every line: NAME=BOOL,...; each line says which in \"gates\"")
 	flag.Parse()
+
+	if err := setGates(*gates); err != nil {
+		fmt.Fprintln(os.Stderr, "oracle:", err)
+		os.Exit(1)
+	}
 
 	// The plugins log through klog at every refusal; only the answers are wanted here.
 	klog.SetLogger(logr.Discard())
@@ -120,14 +128,14 @@ func answerLine(text []byte, repeat int, check bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.ID, err)
 	}
-	l.Expected, l.Unstable, l.Invalid = nil, false, nil
+	l.Expected, l.Unstable, l.Invalid, l.Gates = nil, false, nil, chosenGates
 	if check {
 		l.Invalid = validate(l.Objects)
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	j, err := newJudge(ctx, c)
+	j, err := newJudge(ctx, c, l.Profile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.ID, err)
 	}

@@ -82,6 +82,11 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Whether another request can be sent.
+    pub fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
     /// Sends a request; its answer must be read before the next.
     pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
         request.headers_mut().insert(HOST, self.host.parse()?);

@@ -22,10 +22,19 @@ pub fn cpu_seconds(processes: &[u32]) -> Result<f64> {
 
 /// Memory that these processes hold, in MiB.
 pub fn resident_mebibytes(processes: &[u32]) -> Result<f64> {
+    mebibytes(processes, "VmRSS:")
+}
+
+/// The most memory that these processes ever held, in MiB.
+pub fn peak_mebibytes(processes: &[u32]) -> Result<f64> {
+    mebibytes(processes, "VmHWM:")
+}
+
+fn mebibytes(processes: &[u32], field: &str) -> Result<f64> {
     let mut kibibytes = 0.0;
     for id in processes {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).with_context(|| format!("process {id}"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).context(format!("no {field}"))?;
         kibibytes += line.trim().trim_end_matches("kB").trim().parse::<f64>()?;
     }
     Ok(kibibytes / 1024.0)

@@ -118,12 +118,11 @@ impl Catalog {
             return Err(rejection);
         }
         let (feasible, totals) = case.totals(except);
-        let name = |at: usize| self.nodes.get(feasible[at]).map(|row| &row.node().name);
-        let best = (0..feasible.len())
-            .reduce(|a, b| if totals[b] > totals[a] || (totals[b] == totals[a] && name(b) < name(a)) { b } else { a });
-        Ok(best.and_then(|at| {
-            let node = name(at)?.clone();
-            Some(Choice { node, plan: case.volumes.plan(feasible[at]), feasible: feasible.len() })
+        // They are in order of their names, and the first of the best stays.
+        let best = (0..feasible.len()).reduce(|best, next| if totals[next] > totals[best] { next } else { best });
+        Ok(best.map(|at| {
+            let row = feasible[at];
+            Choice { node: row.node().name.clone(), plan: case.volumes.plan(row.index()), feasible: feasible.len() }
         }))
     }
 
@@ -136,10 +135,7 @@ impl Catalog {
             return Err(rejection);
         }
         let (feasible, totals) = case.totals(except);
-        let named = |(index, total)| Some((self.nodes.get(index)?.node().name.clone(), total));
-        let mut ranked: Vec<(Name, i64)> = feasible.into_iter().zip(totals).filter_map(named).collect();
-        ranked.sort_unstable();
-        Ok(ranked)
+        Ok(feasible.into_iter().map(|row| row.node().name.clone()).zip(totals).collect())
     }
 
     /// What the pod's claims would become on one node; `None` where there is no such node or the pod does not fit there.
@@ -225,8 +221,8 @@ impl<'c> Case<'c> {
         scores
     }
 
-    /// The nodes that fit, and their weighted totals.
-    fn totals(&self, except: &[NodeIndex]) -> (Vec<NodeIndex>, Vec<i64>) {
+    /// The nodes that fit, in order of their names, and their weighted totals.
+    fn totals(&self, except: &[NodeIndex]) -> (Vec<&'c NodeRow>, Vec<i64>) {
         let nodes = &self.catalog.nodes;
         let mut excepted = vec![false; if except.is_empty() { 0 } else { nodes.capacity() }];
         for index in except {
@@ -234,14 +230,24 @@ impl<'c> Case<'c> {
                 *slot = true;
             }
         }
-        let fits = |(node, _): &(NodeIndex, i64)| {
-            !excepted.get(node.as_usize()).is_some_and(|excepted| *excepted)
-                && nodes.get(*node).is_some_and(|row| self.filters.fits(row))
-        };
+        // Most pods have no volumes, and then there is nothing to survey.
+        let survey = (!self.volumes.asks_nothing()).then(|| self.volumes.survey());
         let weight = self.rules.weight(Plugin::VolumeBinding);
-        let (feasible, mut totals): (Vec<NodeIndex>, Vec<i64>) =
-            self.volumes.survey().fitting().filter(fits).map(|(node, score)| (node, score * weight)).unzip();
-        for (plugin, column) in NodeScores::compute(self.pod, &self.catalog.view(), &feasible, self.rules) {
+        let (mut feasible, mut totals) = (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
+        for row in nodes.iter_by_name() {
+            let score = match &survey {
+                None => 0,
+                Some(survey) => match survey.score(row.index()) {
+                    Some(score) => score,
+                    None => continue,
+                },
+            };
+            if !excepted.get(row.index().as_usize()).is_some_and(|excepted| *excepted) && self.filters.fits(row) {
+                feasible.push(row);
+                totals.push(score * weight);
+            }
+        }
+        for (plugin, column) in NodeScores::of_rows(self.pod, &self.catalog.view(), &feasible, self.rules) {
             let weight = self.rules.weight(plugin);
             for (total, score) in totals.iter_mut().zip(column) {
                 *total += weight * score;

@@ -14,6 +14,7 @@
 //! differences from upstream, [`rules`] how a scheduler profile decides, [`reason`] the stable codes of everything that
 //! does not fit.
 
+mod audit;
 pub mod binder;
 mod catalog;
 pub mod collections;
@@ -38,6 +39,7 @@ pub(crate) mod testing;
 mod topology;
 pub mod view;
 pub mod volumes;
+pub mod wakeups;
 
 pub use catalog::{Catalog, Event, Promise};
 pub use decide::{Choice, Decision, NodeDecision};

@@ -4,6 +4,7 @@
 //! node wait beside the table and join the row when the node appears, so that the table always equals one built from
 //! scratch out of the same objects.
 
+mod columns;
 pub mod demand;
 mod groups;
 mod images;
@@ -12,6 +13,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use columns::{EMPTY, LabelColumn, MISSING};
 pub use groups::{GroupCount, PodGroup};
 pub use ports::UsedPorts;
 pub use row::{NodeRow, PlacedPod};
@@ -50,8 +52,10 @@ pub struct NodeTable {
     waiting: BTreeMap<Name, BTreeMap<ObjectKey, PlacedPod>>,
     /// Pods of the rows by labels: makes counting those that a selector means cheap.
     groups: groups::PodGroups,
-    /// How many nodes have an image: makes image spread cheap.
+    /// Which nodes have an image: scoring looks at no others for it.
     images: images::ImageSpread,
+    /// Labels by which pods are spread, as numbers.
+    columns: columns::LabelColumns,
     /// Rows with a pod that has inter-pod (anti-)affinity: scoring looks at no others for them.
     with_affinity: BTreeSet<NodeIndex>,
     /// Rows with a pod that has required anti-affinity: filtering looks at no others for them.
@@ -71,9 +75,15 @@ impl NodeTable {
                 if node.version != 0 && node.version < row.node().version {
                     return index;
                 }
-                self.images.remove(row.images());
+                // A node's status comes every few seconds, mostly with the same images and labels.
+                if row.node().images != node.images {
+                    self.images.remove(index, row.node());
+                    self.images.add(index, &node);
+                }
+                if row.node().labels != node.labels {
+                    self.columns.set(index, Some(&node.labels));
+                }
                 row.set_node(node);
-                self.images.add(row.images());
             }
             return index;
         }
@@ -84,7 +94,8 @@ impl NodeTable {
             self.groups.add(placed.pod(), index);
             row.add(placed);
         }
-        self.images.add(row.images());
+        self.images.add(index, row.node());
+        self.columns.set(index, Some(&row.node().labels));
         self.by_name.insert(name, index);
         if let Some(slot) = self.slots.get_mut(index.as_usize()) {
             *slot = Some(row);
@@ -100,7 +111,8 @@ impl NodeTable {
         self.free.insert(index.0);
         self.with_affinity.remove(&index);
         self.with_anti_affinity.remove(&index);
-        self.images.remove(row.images());
+        self.images.remove(index, row.node());
+        self.columns.set(index, None);
         let (node, pods) = row.into_parts();
         for placed in &pods {
             self.groups.remove(placed.pod(), index);
@@ -219,9 +231,15 @@ impl NodeTable {
         self.groups.iter()
     }
 
-    /// How many nodes have the image of this (full) name.
-    pub fn nodes_with_image(&self, name: &str) -> u32 {
-        self.images.nodes(name)
+    /// The nodes that have the image of this (full) name, with its size there.
+    pub fn with_image(&self, name: &str) -> impl ExactSizeIterator<Item = (NodeIndex, i64)> {
+        static NONE: BTreeMap<NodeIndex, i64> = BTreeMap::new();
+        self.images.of(name).unwrap_or(&NONE).iter().map(|(&index, &size)| (index, size))
+    }
+
+    /// The nodes' values of a label as numbers, for those labels that have a column.
+    pub(crate) fn column(&self, key: &str) -> Option<&LabelColumn> {
+        self.columns.get(key)
     }
 
     fn take_slot(&mut self) -> NodeIndex {

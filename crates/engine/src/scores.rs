@@ -37,17 +37,6 @@ impl NodeScores {
         rules: &Rules,
     ) -> Vec<(Plugin, Vec<i64>)> {
         let rows: Vec<&NodeRow> = feasible.iter().filter_map(|&index| cluster.nodes.get(index)).collect();
-        let of = |plugin| match plugin {
-            _ if rules.weight(plugin) == 0 => None,
-            Plugin::TaintToleration => Some(taint_toleration::scores(pod, &rows)),
-            Plugin::NodeAffinity => node_affinity::scores(pod, &rows, &rules.added_affinity.preferred),
-            Plugin::NodeResourcesFit => Some(allocation::scores(pod, &rows, rules)),
-            Plugin::PodTopologySpread => topology_spread::scores(pod, cluster, &rows, &rules.default_spread),
-            Plugin::InterPodAffinity => inter_pod_affinity::scores(pod, cluster, &rows, rules),
-            Plugin::NodeResourcesBalancedAllocation => balanced_allocation::scores(pod, &rows, &rules.balanced),
-            Plugin::ImageLocality => Some(image_locality::scores(pod, cluster, &rows)),
-            _ => None,
-        };
         let aligned = |scores: Vec<i64>| {
             if rows.len() == feasible.len() {
                 return scores;
@@ -56,7 +45,28 @@ impl NodeScores {
             let exists = feasible.iter().map(|&index| cluster.nodes.get(index).is_some());
             exists.map(|exists| if exists { given.next().unwrap_or(0) } else { 0 }).collect()
         };
-        Plugin::ALL.into_iter().filter_map(|plugin| Some((plugin, aligned(of(plugin)?)))).collect()
+        Self::of_rows(pod, cluster, &rows, rules).map(|(plugin, scores)| (plugin, aligned(scores))).collect()
+    }
+
+    /// As [`NodeScores::compute`], of rows at hand.
+    pub(crate) fn of_rows(
+        pod: &Pod,
+        cluster: &ClusterView<'_>,
+        rows: &[&NodeRow],
+        rules: &Rules,
+    ) -> impl Iterator<Item = (Plugin, Vec<i64>)> {
+        let of = move |plugin| match plugin {
+            _ if rules.weight(plugin) == 0 => None,
+            Plugin::TaintToleration => Some(taint_toleration::scores(pod, rows)),
+            Plugin::NodeAffinity => node_affinity::scores(pod, rows, &rules.added_affinity.preferred),
+            Plugin::NodeResourcesFit => Some(allocation::scores(pod, rows, rules)),
+            Plugin::PodTopologySpread => topology_spread::scores(pod, cluster, rows, &rules.default_spread),
+            Plugin::InterPodAffinity => inter_pod_affinity::scores(pod, cluster, rows, rules),
+            Plugin::NodeResourcesBalancedAllocation => balanced_allocation::scores(pod, rows, &rules.balanced),
+            Plugin::ImageLocality => Some(image_locality::scores(pod, cluster, rows)),
+            _ => None,
+        };
+        Plugin::ALL.into_iter().filter_map(move |plugin| Some((plugin, of(plugin)?)))
     }
 }
 

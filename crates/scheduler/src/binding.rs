@@ -1,5 +1,6 @@
 //! The binding cycle: a placement is carried out, beside the loop that chooses.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_api::edit::{Reference, refer, select_node};
@@ -9,7 +10,7 @@ use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::object::{Kind, Object};
 use plimsoll_engine::placement::{Next, Placement, Write};
 use plimsoll_engine::volumes::VolumePlan;
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Backoff, Error, Mirrored, Resource, Whole};
 use serde_json::{Value, json};
@@ -39,9 +40,10 @@ impl Inner {
     /// Carries out a placement to its end, good or bad.
     pub(crate) async fn bind(self: Arc<Self>, assumed: Assumed, mut placement: Placement) {
         let told = assumed.told.clone();
+        let mut waits = BTreeSet::new();
         let mut wait_ends = None;
         let outcome = loop {
-            match self.next(&assumed, &mut placement, &told) {
+            match self.next(&assumed, &mut placement, &mut waits) {
                 Step::Write(write) => match self.write(write).await {
                     Ok(version) => placement.written(version),
                     Err(error) => placement.refused(error),
@@ -69,14 +71,20 @@ impl Inner {
         }
     }
 
-    /// What is next, by what the catalog has seen. Where that is to wait, `told` hears of the next change.
-    fn next(&self, assumed: &Assumed, placement: &mut Placement, told: &Arc<Notify>) -> Step {
+    /// What is next, by what the catalog has seen. Where that is to wait, the placement hears of the next change of what it
+    /// waits for, which is in `waits` then.
+    fn next(&self, assumed: &Assumed, placement: &mut Placement, waits: &mut BTreeSet<(Kind, ObjectKey)>) -> Step {
         let mut desk = self.desk.lock();
         let binding_volumes = |why: String| format!("running PreBind plugin \"VolumeBinding\": {why}");
         if let Some(cause) = desk.placements.called_off(&assumed.pod) {
             placement.cancel(cause);
         }
-        match placement.next(&desk.catalog) {
+        let next = placement.next(&desk.catalog);
+        if !waits.is_empty() {
+            desk.stop_waiting(waits, &assumed.told);
+            waits.clear();
+        }
+        match next {
             Next::Write(write) => {
                 if matches!(write, Write::BindPod { .. }) {
                     desk.placements.commit(&assumed.pod);
@@ -88,19 +96,16 @@ impl Inner {
                 for claim in wait.claims {
                     // What becomes of the claim may show in its volume first.
                     let volume = desk.catalog.observed_claim(&claim).map(|c| c.volume.clone());
-                    if let Some(volume) = volume.filter(|v| !v.is_empty()) {
-                        desk.wait(Kind::PersistentVolume, cluster_wide(&volume), told);
-                    }
-                    desk.wait(Kind::PersistentVolumeClaim, claim, told);
+                    let volume = volume.filter(|v| !v.is_empty());
+                    waits.extend(volume.map(|volume| (Kind::PersistentVolume, cluster_wide(&volume))));
+                    waits.insert((Kind::PersistentVolumeClaim, claim));
                 }
-                for volume in &wait.volumes {
-                    desk.wait(Kind::PersistentVolume, cluster_wide(volume), told);
-                }
-                for volume in assumed.plan.claims.iter().filter_map(|c| c.volume.as_ref()) {
-                    desk.wait(Kind::PersistentVolume, cluster_wide(volume), told);
-                }
-                desk.wait(Kind::Node, cluster_wide(&assumed.node), told);
-                desk.wait(Kind::Pod, assumed.pod.key.clone(), told);
+                let planned = assumed.plan.claims.iter().filter_map(|c| c.volume.as_ref());
+                let volumes = wait.volumes.iter().chain(planned);
+                waits.extend(volumes.map(|volume| (Kind::PersistentVolume, cluster_wide(volume))));
+                waits.insert((Kind::Node, cluster_wide(&assumed.node)));
+                waits.insert((Kind::Pod, assumed.pod.key.clone()));
+                desk.wait(waits, &assumed.told);
                 Step::Wait
             }
             Next::Done => Step::Done,

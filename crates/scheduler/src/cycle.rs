@@ -14,7 +14,6 @@ use crate::Inner;
 use crate::binding::Assumed;
 use crate::desk::Desk;
 use crate::nominations::Refused;
-use crate::queue::Failure;
 use crate::report::{Nominate, Reason};
 
 /// What upstream says where there is no node at all.
@@ -50,9 +49,17 @@ impl Inner {
     fn schedule(self: &Arc<Self>, key: &ObjectKey) {
         let mut desk = self.desk.lock();
         let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
-            desk.queue.done(key);
+            desk.queue.remove(key);
             return;
         };
+        if desk.catalog.nodes().is_empty() {
+            desk.withdraw_nomination(&pod);
+            self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
+            // What every new node helps.
+            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
+            desk.refused(&pod, &self.profile(&pod).rules, &any_node);
+            return;
+        }
         match desk.choose(&pod, &self.profile(&pod).rules) {
             Ok(choice) => self.place(&mut desk, &pod, choice),
             Err(refused) => self.refuse(&mut desk, &pod, &refused),
@@ -89,20 +96,16 @@ impl Inner {
             self.fail(desk, pod, error);
             return;
         }
-        if diagnosis.nodes == 0 {
-            desk.withdraw_nomination(pod);
-            self.reporter.failed(pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
-            // What every new node helps.
-            let any_node = [(Plugin::NodeName, Code::NODE_NAME)].into();
-            desk.queue.failed(&pod.key, Failure::Refused(any_node), Instant::now());
-            return;
-        }
         let room = self.make_room(desk, pod, &diagnosis, &refused.expected);
         let message = format!("{} {}", diagnosis.summary, room.message);
         self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
-            Some(eviction) => self.evict(eviction, diagnosis.refused_by),
-            None => desk.queue.failed(&pod.key, Failure::Refused(diagnosis.refused_by), Instant::now()),
+            Some(eviction) => {
+                // What changes before the victims have been asked is not to be missed.
+                desk.queue.judging(&pod.key);
+                self.evict(eviction, diagnosis.refused_by);
+            }
+            None => desk.refused(pod, &self.profile(pod).rules, &diagnosis.refused_by),
         }
     }
 
@@ -110,7 +113,7 @@ impl Inner {
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
         desk.withdraw_nomination(pod);
         self.reporter.failed(pod, Reason::SchedulerError, message, Nominate::Clear);
-        desk.queue.failed(&pod.key, Failure::Error, Instant::now());
+        desk.failed(pod);
         self.work.notify_one();
     }
 }

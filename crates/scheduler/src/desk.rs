@@ -1,19 +1,21 @@
 //! The desk: what the scheduler knows and has in hand, under one lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_api::Interner;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::object::{Kind, Object};
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::reason::{Code, Plugin};
+use plimsoll_engine::rules::Rules;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_engine::{Catalog, Event};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::nominations::Nominations;
-use crate::queue::{Backoff, PodQueue};
+use crate::queue::{Backoff, Failure, PodQueue};
 use crate::running::Placements;
 
 /// What is behind a lock that a panic elsewhere does not take away.
@@ -65,9 +67,18 @@ impl Desk {
 
     /// A pod that was in hand needs no more scheduling. One that was made anew under its name is another pod.
     pub(crate) fn done(&mut self, pod: &Pod) {
-        if self.catalog.pod(&pod.key).is_none_or(|known| known.uid == pod.uid) {
-            self.queue.done(&pod.key);
-        }
+        self.queue.done(&pod.key, &pod.uid);
+    }
+
+    /// A pod that was in hand fits nowhere: these refused it.
+    pub(crate) fn refused(&mut self, pod: &Pod, rules: &Rules, refused_by: &BTreeSet<(Plugin, Code)>) {
+        let why = Failure::Refused(self.catalog.wait_of(pod, rules, refused_by));
+        self.queue.failed(&pod.key, &pod.uid, why, &self.catalog, Instant::now());
+    }
+
+    /// Something went wrong with a pod that was in hand.
+    pub(crate) fn failed(&mut self, pod: &Pod) {
+        self.queue.failed(&pod.key, &pod.uid, Failure::Error, &self.catalog, Instant::now());
     }
 
     /// Takes note of an object that came or changed. `old` is what it was.
@@ -127,16 +138,29 @@ impl Desk {
 
     /// Wakes the pods that a change could help.
     pub(crate) fn wake(&mut self, change: Change<'_>) {
-        if self.queue.wake(change, Instant::now()) {
+        if self.queue.wake(change, &self.catalog, Instant::now()) {
             self.work.notify_one();
         }
     }
 
-    /// Has `placement` told of the next change of an object.
-    pub(crate) fn wait(&mut self, kind: Kind, key: ObjectKey, placement: &Arc<Notify>) {
-        let waiting = self.waiting.entry((kind, key)).or_default();
-        if !waiting.iter().any(|known| Arc::ptr_eq(known, placement)) {
-            waiting.push(placement.clone());
+    /// Has `placement` told of the next change of any of these objects, and of no others.
+    pub(crate) fn wait(&mut self, objects: &BTreeSet<(Kind, ObjectKey)>, placement: &Arc<Notify>) {
+        for object in objects {
+            let waiting = self.waiting.entry(object.clone()).or_default();
+            if !waiting.iter().any(|known| Arc::ptr_eq(known, placement)) {
+                waiting.push(placement.clone());
+            }
+        }
+    }
+
+    /// A placement waits for these no more.
+    pub(crate) fn stop_waiting(&mut self, objects: &BTreeSet<(Kind, ObjectKey)>, placement: &Arc<Notify>) {
+        for object in objects {
+            let Some(waiting) = self.waiting.get_mut(object) else { continue };
+            waiting.retain(|known| !Arc::ptr_eq(known, placement));
+            if waiting.is_empty() {
+                self.waiting.remove(object);
+            }
         }
     }
 

@@ -29,7 +29,7 @@ use std::time::Duration;
 use plimsoll_engine::Catalog;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
-use plimsoll_runtime::{Context, Recorder, reflector};
+use plimsoll_runtime::{Context, reflector};
 use tokio::sync::Notify;
 
 use config::Profile;
@@ -78,13 +78,11 @@ pub fn start(context: &Context, mut options: Options) -> Scheduler {
         options.profiles.push(Profile::named("default-scheduler", context.gates));
     }
     let names: Vec<Name> = options.profiles.iter().map(|profile| profile.name.clone()).collect();
-    let first = names.first().cloned().unwrap_or_default();
     let work = Arc::new(Notify::new());
-    let desk = Arc::new(Shared::new(Desk::new(names, options.backoff, work.clone())));
+    let desk = Arc::new(Shared::new(Desk::new(names.clone(), options.backoff, work.clone())));
     let world = World::new();
     world.listen(&desk);
-    let recorder = Recorder::new(&context, &first);
-    let reporter = Reporter::start(&context, recorder, &world);
+    let reporter = Reporter::start(&context, &names, &world);
     world.start(&context, options.relist);
     let inner = Arc::new(Inner { context: context.clone(), options, desk, world, reporter, work });
     let running = inner.clone();

@@ -23,7 +23,7 @@ use plimsoll_engine::nodes::NodeIndex;
 use plimsoll_engine::preemption::Expected;
 use plimsoll_engine::reason::Refusal;
 use plimsoll_engine::rules::Rules;
-use plimsoll_engine::volumes::wakeups::Change;
+use plimsoll_engine::wakeups::Change;
 use plimsoll_engine::{Catalog, Choice, Object};
 
 use crate::desk::Desk;
@@ -146,7 +146,9 @@ impl Desk {
 
     /// Takes back a pod's nomination. Others may have been kept from the node by it.
     pub(crate) fn withdraw_nomination(&mut self, pod: &Pod) {
-        if let Some(node) = self.nominations.clear(&pod.key) {
+        if self.nominations.of(pod).is_some()
+            && let Some(node) = self.nominations.clear(&pod.key)
+        {
             self.nomination_left(pod, node);
         }
     }

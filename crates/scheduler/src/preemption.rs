@@ -24,11 +24,9 @@ use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
 use plimsoll_runtime::{Error, Preconditions, Resource};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::Inner;
 use crate::desk::Desk;
-use crate::queue::Failure;
 use crate::report::Nominate;
 
 /// How many victims are asked to go at a time.
@@ -38,7 +36,7 @@ const PLUGIN: &str = "DefaultPreemption";
 
 /// What came of the attempt to make room for a pod.
 pub(crate) struct Room {
-    /// What the pod's condition says of it.
+    /// What the pod's condition says of it; empty where nothing was tried.
     pub(crate) message: String,
     /// What becomes of its nomination.
     pub(crate) nominate: Nominate,
@@ -73,9 +71,18 @@ impl Inner {
         expected: &Expected,
     ) -> Room {
         let profile = self.profile(pod);
+        let nothing = |message: &str, nominate| Room { message: message.to_owned(), nominate, eviction: None };
+        if diagnosis.refused_by.iter().any(|(_, code)| *code == Code::UNDECIDED) {
+            return nothing("", Nominate::Keep);
+        }
+        if diagnosis.rejected && profile.rules.filters(Plugin::DynamicResources) {
+            // Upstream looks for claims of devices first, and where the pod was refused as a whole it has not read them yet:
+            // that is an error of two words, and preemption is not tried.
+            return nothing("not found", Nominate::Keep);
+        }
         let Some(shortlist) = profile.preemption else {
             // DefaultPreemption is disabled: nobody goes, and nothing is said of it.
-            return Room { message: String::new(), nominate: Nominate::Keep, eviction: None };
+            return nothing("", Nominate::Keep);
         };
         let nominated = desk.nominations.of(pod).cloned();
         let attempt = Attempt {
@@ -141,11 +148,10 @@ impl Inner {
         }
         let on_node = |victim: &Arc<Pod>| desk.catalog.nodes().pod(&victim.key).is_some_and(|p| p.uid == victim.uid);
         // Of one that went while its going was asked for, nobody tells any more.
-        let why = match all && eviction.victims.iter().all(on_node) {
-            true => Failure::Refused(refused_by),
-            false => Failure::Error,
-        };
-        desk.queue.failed(&pod.key, why, Instant::now());
+        match all && eviction.victims.iter().all(on_node) {
+            true => desk.refused(pod, &self.profile(pod).rules, &refused_by),
+            false => desk.failed(pod),
+        }
         self.work.notify_one();
     }
 
@@ -154,8 +160,10 @@ impl Inner {
         let asked = if called_off { Asked::CalledOff } else { self.remove(preemptor, victim).await? };
         let note = format!("Preempted by pod {} on node {node}", preemptor.uid);
         match asked {
-            Asked::CalledOff => self.reporter.preempted(victim, &format!("{note} (in kube-scheduler memory).")),
-            Asked::Going => self.reporter.preempted(victim, &note),
+            Asked::CalledOff => {
+                self.reporter.preempted(victim, preemptor, &format!("{note} (in kube-scheduler memory)."))
+            }
+            Asked::Going => self.reporter.preempted(victim, preemptor, &note),
             Asked::Gone => {}
         }
         Ok(())

@@ -98,7 +98,8 @@ pub(crate) struct Reporter {
 
 struct Inner {
     context: Context,
-    recorder: Recorder,
+    /// One for each profile: events say which scheduler speaks.
+    recorders: BTreeMap<Name, Recorder>,
     pods: Arc<Mirror<ApiPod>>,
     /// The newest of each pod: one that was overtaken is never written.
     wanted: Mutex<BTreeMap<ObjectKey, Wanted>>,
@@ -106,10 +107,11 @@ struct Inner {
 }
 
 impl Reporter {
-    pub(crate) fn start(context: &Context, recorder: Recorder, world: &World) -> Self {
+    /// Starts writing, for profiles of these names.
+    pub(crate) fn start(context: &Context, names: &[Name], world: &World) -> Self {
         let inner = Arc::new(Inner {
             context: context.clone(),
-            recorder,
+            recorders: names.iter().map(|name| (name.clone(), Recorder::new(context, name))).collect(),
             pods: world.pods.clone(),
             wanted: Mutex::default(),
             queue: Queue::new(Backoff::default()),
@@ -125,13 +127,13 @@ impl Reporter {
     pub(crate) fn scheduled(&self, pod: &Pod, node: &str) {
         let message = format!("Successfully assigned {} to {node}", pod.key);
         self.lock().remove(&pod.key);
-        self.inner.recorder.event(&about(pod), Severity::Normal, "Scheduled", &message);
+        self.say(&pod.scheduler, pod, Severity::Normal, "Scheduled", &message);
     }
 
     /// A pod has none.
     pub(crate) fn failed(&self, pod: &Pod, reason: Reason, message: &str, nominate: Nominate) {
         let note: String = message.chars().take(LONGEST_NOTE).collect();
-        self.inner.recorder.event(&about(pod), Severity::Warning, "FailedScheduling", &note);
+        self.say(&pod.scheduler, pod, Severity::Warning, "FailedScheduling", &note);
         self.want(pod, Some((reason, message.to_owned())), nominate);
     }
 
@@ -140,9 +142,15 @@ impl Reporter {
         self.want(pod, None, nominate);
     }
 
-    /// A pod goes for another.
-    pub(crate) fn preempted(&self, pod: &Pod, message: &str) {
-        self.inner.recorder.event(&about(pod), Severity::Normal, "Preempted", message);
+    /// A pod goes for another, whose scheduler says so.
+    pub(crate) fn preempted(&self, pod: &Pod, preemptor: &Pod, message: &str) {
+        self.say(&preemptor.scheduler, pod, Severity::Normal, "Preempted", message);
+    }
+
+    fn say(&self, scheduler: &Name, pod: &Pod, severity: Severity, reason: &str, message: &str) {
+        if let Some(recorder) = self.inner.recorders.get(scheduler) {
+            recorder.event(&about(pod), severity, reason, message);
+        }
     }
 
     /// The time, as conditions write it.

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 
 mod lab;
+#[path = "preemption/situations.rs"]
+mod situations;
 
 use lab::{Lab, pass, selected};
 use plimsoll_controllers::Options as Controllers;
@@ -13,8 +15,16 @@ use serde_json::{Value, json};
 const LOW: &str = "low";
 const HIGH: &str = "high";
 
-/// Nodes with 4 cpu each, two priorities, the controllers; no scheduler yet.
+/// Nodes with 4 cpu each, the controllers; no scheduler yet.
 async fn bare(nodes: &[&str]) -> (Lab, Context) {
+    let lab = empty(nodes).await;
+    let context = lab.context();
+    plimsoll_controllers::start(&context, &Controllers::default());
+    (lab, context)
+}
+
+/// Nodes with 4 cpu each and some priorities; nobody at work.
+async fn empty(nodes: &[&str]) -> Lab {
     let lab = Lab::new().await;
     for node in nodes {
         lab.node(node, "a").await;
@@ -33,9 +43,7 @@ async fn bare(nodes: &[&str]) -> (Lab, Context) {
         let path = "/apis/scheduling.k8s.io/v1/priorityclasses";
         lab.objects.send::<Value>(http::Method::POST, path, Some(&class)).await.unwrap();
     }
-    let context = lab.context();
-    plimsoll_controllers::start(&context, &Controllers::default());
-    (lab, context)
+    lab
 }
 
 async fn cluster(nodes: &[&str]) -> (Lab, Context) {

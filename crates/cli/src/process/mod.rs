@@ -53,9 +53,7 @@ impl Process<'_> {
     /// Runs `start`'s tasks until a signal, or the loss of the lease, ends them.
     pub async fn run(&self, printer: &mut Printer, start: impl FnOnce(Context)) -> Result<Found, Failure> {
         let args = self.args;
-        for note in &args.notes {
-            printer.note(note);
-        }
+        args.notes.iter().for_each(|note| printer.note(note));
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();

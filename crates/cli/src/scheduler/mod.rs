@@ -1,6 +1,8 @@
 //! `plimsoll scheduler`: the scheduler as a process.
 
 pub mod args;
+#[cfg(test)]
+mod pages;
 mod settings;
 pub mod upstream_flags;
 
@@ -28,6 +30,7 @@ pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure
     let gates = AllGates { ours: gates.gates, upstream };
     let settings = Settings::read(args, gates)?;
     if let Some(file) = &args.write_config_to {
+        settings.process.notes.iter().for_each(|note| printer.note(note));
         settings.write(file)?;
         printer.note(&format!("the configuration was written to {}", file.display()));
         return Ok(Found::Placeable);

@@ -3,13 +3,17 @@
 //! ```text
 //! cargo bench -p plimsoll-engine --bench pod_cost              # the whole grid, about three minutes
 //! cargo bench -p plimsoll-engine --bench pod_cost -- --quick   # the small half of it
+//! cargo bench -p plimsoll-engine --bench pod_cost -- --crowd   # only pods without volumes
 //! cargo bench -p plimsoll-engine --bench pod_cost -- --only local 5000 50000 --pods 200   # one cell, for profilers
+//! cargo bench -p plimsoll-engine --bench pod_cost -- --only served 1000 5000 --pods 2000   # likewise
 //! ```
 //!
 //! Pods come as in life: each with one claim of one of 16 sizes, decided, assumed, and now and then bound for good,
 //! with an event for each. `warm` is the time of a decision in that stream; `cold` is a decision for a size that was
 //! never asked for; `event` is what a volume's watch event costs; `whole` is a decision with all other filters and
 //! scores as well. Medians.
+//!
+//! Pods without volumes are a table of their own: `choose` is the decision, `assume` what it costs to take note of it.
 
 // A benchmark reads the clock and prints: that is what it is for.
 #![allow(
@@ -22,12 +26,14 @@
 )]
 
 mod cluster;
+mod crowd;
 mod memory;
 
 use std::time::{Duration, Instant};
 
 use cluster::{Kind, Lab};
 use plimsoll_engine::gates::Gates;
+use plimsoll_engine::{Choice, Event, Object, Rules};
 
 /// Pods measured per cell.
 const PODS: usize = 400;
@@ -50,9 +56,15 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     if let Some(at) = args.iter().position(|a| a == "--only") {
         let number = |i: usize| args.get(at + i).and_then(|n| n.parse().ok());
+        let pods = args.iter().position(|a| a == "--pods").and_then(|p| args.get(p + 1)?.parse().ok()).unwrap_or(PODS);
+        if let Some(kind) = crowd::Kind::ALL.into_iter().find(|k| args.get(at + 1).is_some_and(|a| a == k.name())) {
+            let (nodes, placed) = (number(2).expect("nodes"), number(3).expect("pods that are placed"));
+            let (choose, assume) = among_others(kind, nodes, placed, pods);
+            println!("choose {}, assume {}", micros(choose), micros(assume));
+            return;
+        }
         let kind = args.get(at + 1).and_then(|k| Kind::from_name(k)).expect("--only KIND NODES VOLUMES");
         let (nodes, volumes) = (number(2).expect("nodes"), number(3).expect("volumes"));
-        let pods = args.iter().position(|a| a == "--pods").and_then(|p| args.get(p + 1)?.parse().ok()).unwrap_or(PODS);
         return only(kind, nodes, volumes, pods);
     }
     if args.first().is_some_and(|a| a == "--cell") {
@@ -61,6 +73,17 @@ fn main() {
         return report(&Cell { kind, nodes: number(2), volumes: number(3) });
     }
     let quick = args.iter().any(|a| a == "--quick");
+    println!("{:<10} {:>6} {:>8}  {:>10} {:>10}", "pods", "nodes", "placed", "choose", "assume");
+    for (nodes, placed) in [(1_000, 5_000), (5_000, 50_000)] {
+        for kind in crowd::Kind::ALL {
+            let (choose, assume) = among_others(kind, nodes, placed, PODS);
+            println!("{:<10} {nodes:>6} {placed:>8}  {:>10} {:>10}", kind.name(), micros(choose), micros(assume));
+        }
+    }
+    if args.iter().any(|a| a == "--crowd") {
+        return;
+    }
+    println!();
     println!(
         "{:<10} {:>6} {:>8}  {:>10} {:>10} {:>10} {:>10}  {:>14}",
         "kind", "nodes", "volumes", "warm", "cold", "whole", "event", "MiB / 100,000"
@@ -131,6 +154,22 @@ fn measure(cell: &Cell) -> Cost {
         lab.leave(&pod);
     }
     Cost { warm: median(warm), cold: median(cold), whole: median(whole), event: median(event), bytes }
+}
+
+/// A stream of pods without volumes, each decided and assumed to stay.
+fn among_others(kind: crowd::Kind, nodes: usize, placed: usize, pods: usize) -> (Duration, Duration) {
+    let mut catalog = crowd::cluster(kind, nodes, placed);
+    let rules = Rules::default();
+    let (mut choose, mut assume) = (Vec::new(), Vec::new());
+    for i in placed..placed + pods {
+        let pod = crowd::pod(i);
+        catalog.apply(Event::Set(Object::Pod(Box::new(pod.clone()))));
+        let mut choice = None;
+        choose.push(timed(|| choice = catalog.choose_by(&pod, &rules, &[]).unwrap()));
+        let Choice { node, plan, .. } = choice.expect("there is room");
+        assume.push(timed(|| catalog.assume(&pod.key, &node, &plan).unwrap()));
+    }
+    (median(choose), median(assume))
 }
 
 /// One cell, nothing but the stream of decisions: what a profiler or an instruction counter should see.

@@ -28,6 +28,11 @@ impl<'p> RequiredNodes<'p> {
         }
     }
 
+    /// Whether the pod asks for nothing, so that all nodes are included.
+    pub(crate) fn are_all(&self) -> bool {
+        self.selector.is_none() && self.affinity.is_none()
+    }
+
     pub(crate) fn include(&self, node: &Node) -> bool {
         self.missing_label(node).is_none()
             && self.affinity.is_none_or(|affinity| affinity.matches_node(&node.name, &node.labels))

@@ -85,6 +85,11 @@ impl Constraint<'_> {
             && (!self.honor_taints || TaintToleration::prepare(pod).forbidding(&node.taints).is_none())
     }
 
+    /// Whether every node's pods count.
+    pub(crate) fn counts_everywhere(&self, required: &RequiredNodes<'_>) -> bool {
+        (!self.honor_affinity || required.are_all()) && !self.honor_taints
+    }
+
     /// Whether this constraint tells single nodes apart.
     pub(crate) fn is_per_node(&self) -> bool {
         self.topology_key == HOSTNAME

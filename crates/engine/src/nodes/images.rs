@@ -1,37 +1,38 @@
 //! Which images are where.
 
+use std::collections::BTreeMap;
+
 use crate::collections::Map;
 use crate::labels::Name;
 use crate::model::Node;
+use crate::nodes::NodeIndex;
 
-/// How many nodes have each image, by every name of it.
+/// The nodes that have each image, by every name of it, with its size there: a pod's few images are asked for their nodes,
+/// and not every node for the images.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct ImageSpread(Map<Name, u32>);
+pub(super) struct ImageSpread(Map<Name, BTreeMap<NodeIndex, i64>>);
 
 impl ImageSpread {
-    pub(super) fn add(&mut self, images: &Map<Name, i64>) {
-        for name in images.keys() {
-            *self.0.entry(name.clone()).or_default() += 1;
-        }
-    }
-
-    pub(super) fn remove(&mut self, images: &Map<Name, i64>) {
-        for name in images.keys() {
-            if let Some(count) = self.0.get_mut(name) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    self.0.remove(name);
-                }
+    /// A name that stands twice on a node has the size that stands last.
+    pub(super) fn add(&mut self, index: NodeIndex, node: &Node) {
+        for image in &node.images {
+            for name in &image.names {
+                self.0.entry(name.clone()).or_default().insert(index, image.size);
             }
         }
     }
 
-    pub(super) fn nodes(&self, name: &str) -> u32 {
-        self.0.get(name).copied().unwrap_or(0)
+    pub(super) fn remove(&mut self, index: NodeIndex, node: &Node) {
+        for name in node.images.iter().flat_map(|image| &image.names) {
+            let Some(nodes) = self.0.get_mut(name) else { continue };
+            nodes.remove(&index);
+            if nodes.is_empty() {
+                self.0.remove(name);
+            }
+        }
     }
-}
 
-/// A node's images by name. A name that stands twice has the size that stands last.
-pub(super) fn sizes(node: &Node) -> Map<Name, i64> {
-    node.images.iter().flat_map(|image| image.names.iter().map(|name| (name.clone(), image.size))).collect()
+    pub(super) fn of(&self, name: &str) -> Option<&BTreeMap<NodeIndex, i64>> {
+        self.0.get(name)
+    }
 }

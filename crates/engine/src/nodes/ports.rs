@@ -13,6 +13,13 @@ const EVERY_ADDRESS: &str = "0.0.0.0";
 pub struct UsedPorts(Vec<(HostPort, u32)>);
 
 impl UsedPorts {
+    /// What a pod with these ports takes.
+    pub(crate) fn of(ports: &[HostPort]) -> Self {
+        let mut used = Self::default();
+        ports.iter().for_each(|port| used.take(port));
+        used
+    }
+
     /// Whether a wanted port cannot be had.
     pub fn conflicts(&self, wanted: &HostPort) -> bool {
         self.conflict(wanted).is_some()

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::collections::Map;
-use crate::labels::{Name, ObjectKey};
+use crate::labels::ObjectKey;
 use crate::model::{Node, Pod, Resources};
 use crate::nodes::demand::Held;
-use crate::nodes::{NodeIndex, UsedPorts, images};
+use crate::nodes::{NodeIndex, UsedPorts};
 
 /// A pod on a node, with what it holds there: computed once, given back exactly when it leaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,13 +49,10 @@ pub struct NodeRow {
     with_affinity: Vec<Arc<Pod>>,
     /// Those of `pods` that have required anti-affinity; sorted by key.
     with_anti_affinity: Vec<Arc<Pod>>,
-    /// The node's images by each of their names, with their size.
-    images: Map<Name, i64>,
 }
 
 impl NodeRow {
     pub(super) fn new(index: NodeIndex, node: Node) -> Self {
-        let images = images::sizes(&node);
         Self {
             index,
             node,
@@ -65,12 +61,10 @@ impl NodeRow {
             ports: UsedPorts::default(),
             with_affinity: Vec::new(),
             with_anti_affinity: Vec::new(),
-            images,
         }
     }
 
     pub(super) fn set_node(&mut self, node: Node) {
-        self.images = images::sizes(&node);
         self.node = node;
     }
 
@@ -161,15 +155,6 @@ impl NodeRow {
     /// Its pods that have required anti-affinity.
     pub fn with_anti_affinity(&self) -> &[Arc<Pod>] {
         &self.with_anti_affinity
-    }
-
-    /// The size of an image that the node has, by its full name.
-    pub fn image_size(&self, name: &str) -> Option<i64> {
-        self.images.get(name).copied()
-    }
-
-    pub(super) fn images(&self) -> &Map<Name, i64> {
-        &self.images
     }
 }
 

@@ -18,7 +18,10 @@ fn state(table: &NodeTable) -> String {
             format!("{:?} {pods:?} {:?} {:?} {affine:?} {anti:?}", row.node(), row.held(), row.ports())
         })
         .collect();
-    let images: Vec<u32> = (0..3).map(|i| table.nodes_with_image(&format!("image-{i}"))).collect();
+    // Numbers depend on the order of events; the values they stand for do not.
+    let column = table.column("topology.kubernetes.io/zone").unwrap();
+    let zones: Vec<_> = table.iter_by_name().map(|row| column.value(row.index())).collect();
+    let images: Vec<usize> = (0..3).map(|i| table.with_image(&format!("image-{i}")).len()).collect();
     let names = |rows: Vec<&NodeRow>| {
         let mut names: Vec<_> = rows.into_iter().map(|row| row.node().name.clone()).collect();
         names.sort();
@@ -34,7 +37,7 @@ fn state(table: &NodeTable) -> String {
         }
     }
     groups.sort();
-    format!("{rows:#?} {images:?} {affine:?} {anti:?} {groups:#?}")
+    format!("{rows:#?} {zones:?} {images:?} {affine:?} {anti:?} {groups:#?}")
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +59,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn node_of(n: usize, image: usize) -> Node {
-    let mut node = node(&format!("n{n}"), "a");
+    let mut node = node(&format!("n{n}"), ["a", "b", ""][image]);
     node.images = vec![Image { names: vec![format!("image-{image}").into(), "image-0".into()], size: 1 }];
     node
 }

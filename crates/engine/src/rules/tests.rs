@@ -25,7 +25,10 @@ fn with_gpus(node: Node, gpus: i64) -> Node {
     node
 }
 
-fn weighted(resources: &[(&str, i64)]) -> Vec<ResourceWeight> {
+/// Resources with their weights.
+type Named<'a> = &'a [(&'a str, i64)];
+
+fn weighted(resources: Named<'_>) -> Vec<ResourceWeight> {
     resources.iter().map(|&(resource, weight)| ResourceWeight { resource: name(resource), weight }).collect()
 }
 
@@ -74,9 +77,9 @@ fn a_strategy_weighs_the_resources_it_names() {
     let cluster = Cluster::new([with_gpus(node("a", "a"), 4), node("b", "b")], []);
     let line = |points: &[(i64, i64)]| ScoringStrategy::RequestedToCapacityRatio(Shape::new(points).unwrap());
     let (least, most) = (ScoringStrategy::LeastAllocated, ScoringStrategy::MostAllocated);
-    let usual: &[(&str, i64)] = &[("cpu", 3), ("memory", 1)];
-    let gpus: &[(&str, i64)] = &[("cpu", 1), ("example.com/gpu", 5)];
-    let table: &[(ScoringStrategy, &[(&str, i64)], &Pod, [i64; 2])] = &[
+    let usual: Named<'_> = &[("cpu", 3), ("memory", 1)];
+    let gpus: Named<'_> = &[("cpu", 1), ("example.com/gpu", 5)];
+    let table: &[(ScoringStrategy, Named<'_>, &Pod, [i64; 2])] = &[
         // (3·75 + 25) / 4 is cut off.
         (least.clone(), usual, &p, [62, 62]),
         (most.clone(), usual, &p, [37, 37]),

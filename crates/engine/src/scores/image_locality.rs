@@ -15,23 +15,25 @@ const LEAST: i64 = 23 * MIB;
 const MOST_PER_IMAGE: i64 = 1000 * MIB;
 
 pub(super) fn scores(pod: &Pod, cluster: &ClusterView<'_>, rows: &[&NodeRow]) -> Vec<i64> {
-    let images: Vec<Cow<'_, str>> = pod.images.all().map(|name| with_tag(name)).collect();
-    rows.iter().map(|row| score(&images, cluster, row)).collect()
+    let mut sums = vec![0i64; cluster.nodes.capacity()];
+    for name in pod.images.all() {
+        let name = with_tag(name);
+        let nodes = cluster.nodes.with_image(&name);
+        // An image that only one node has would draw every pod there: sizes are scaled by the share of nodes that have it.
+        let spread = nodes.len() as f64 / cluster.nodes.len() as f64;
+        for (index, size) in nodes {
+            if let Some(sum) = sums.get_mut(index.as_usize()) {
+                *sum = sum.saturating_add((size as f64 * spread) as i64);
+            }
+        }
+    }
+    let images = i64::try_from(pod.images.all().count()).unwrap_or(i64::MAX);
+    rows.iter().map(|row| score(sums.get(row.index().as_usize()).copied().unwrap_or(0), images)).collect()
 }
 
-fn score(images: &[Cow<'_, str>], cluster: &ClusterView<'_>, row: &NodeRow) -> i64 {
-    let sum = images.iter().fold(0i64, |sum, name| sum.saturating_add(weighed(name, cluster, row)));
-    let most = MOST_PER_IMAGE.saturating_mul(i64::try_from(images.len()).unwrap_or(i64::MAX));
-    // Without images `most` is below `least`: compared in this order, the score is then 0.
-    let sum = if sum < LEAST { LEAST } else { sum.min(most) };
-    if most == LEAST { 0 } else { MAX.saturating_mul(sum - LEAST) / (most - LEAST) }
-}
-
-/// An image's size, scaled by the share of nodes that have it: one that only this node has would draw every pod here.
-fn weighed(name: &str, cluster: &ClusterView<'_>, row: &NodeRow) -> i64 {
-    let Some(size) = row.image_size(name) else { return 0 };
-    let spread = f64::from(cluster.nodes.nodes_with_image(name)) / cluster.nodes.len() as f64;
-    (size as f64 * spread) as i64
+fn score(sum: i64, images: i64) -> i64 {
+    let most = MOST_PER_IMAGE.saturating_mul(images);
+    if sum <= LEAST { 0 } else { MAX.saturating_mul(sum.min(most) - LEAST) / (most - LEAST) }
 }
 
 /// The full name: nodes list `name:tag`. A digest's colon counts as a tag.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::gates::Gate;
 use crate::labels::ObjectKey;
 use crate::volumes::binding::{Cause, Judgement, Provision};
+use crate::volumes::catalog::VolumeCatalog;
 use crate::volumes::claims::DelayedClaim;
 use crate::volumes::pod::PodVolumes;
 use crate::volumes::pools::PoolRecord;
@@ -22,6 +23,14 @@ pub(crate) enum Room<'c> {
 /// How many assignments of claims to pools are tried before the node is refused. Claims of one pod that have several
 /// pools to choose from on one node are a rarity; with one pool per class and node the first try decides.
 const PACKING_STEPS: u32 = 10_000;
+
+impl VolumeCatalog {
+    /// The largest volume of a class for which there is room beside what is promised in pools that a node reaches; `None`
+    /// where that cannot be said.
+    pub(crate) fn room_at(&self, class: &str, node: &str) -> Option<i64> {
+        self.pools.of_class(class)?.largest_at(*self.nodes.get(node)?, &self.topologies)
+    }
+}
 
 impl<'c> PodVolumes<'c> {
     /// Upstream's check: is there a pool that could make this volume, were it the pod's only one?

@@ -275,6 +275,11 @@ impl VolumeCatalog {
         }
     }
 
+    /// Whether some claim names this volume.
+    pub(crate) fn is_named(&self, volume: &str) -> bool {
+        self.naming.contains_key(volume)
+    }
+
     fn unname(&mut self, volume: &Name, claim: &ObjectKey) {
         if let Some(claims) = self.naming.get_mut(volume) {
             claims.remove(claim);
@@ -459,7 +464,7 @@ fn has_limit(csi_node: &CsiNode) -> bool {
 }
 
 /// Whether a volume can be given to any claim that it fits.
-fn is_free(volume: &Volume) -> bool {
+pub(crate) fn is_free(volume: &Volume) -> bool {
     volume.claim_ref.is_none() && volume.phase == VolumePhase::Available && !volume.deleting
 }
 

@@ -9,7 +9,7 @@ use crate::labels::{Name, ObjectKey};
 use crate::model::{BindingMode, Claim, ClaimPhase, ClaimTemplate, Pod, PodVolumeSource};
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::topology::ReachId;
-use crate::volumes::catalog::{ClassRecord, VolumeCatalog, ephemeral_claim};
+use crate::volumes::catalog::{ClassRecord, VolumeCatalog, claims_of, ephemeral_claim};
 use crate::volumes::pools::ClassPools;
 use crate::volumes::shelf::FitColumn;
 use crate::volumes::slab::{VolumeRecord, VolumeSlot};
@@ -152,6 +152,12 @@ fn find_claims(catalog: &VolumeCatalog, pod: &Pod, gates: Gates) -> Result<Vec<(
         found.push((claim, forecast));
     }
     Ok(found)
+}
+
+/// The claims of a pod that wait for it and are not bound yet, as far as they exist.
+pub(crate) fn delayed_claims<'c>(catalog: &'c VolumeCatalog, pod: &'c Pod) -> impl Iterator<Item = &'c Arc<Claim>> {
+    let known = claims_of(pod).filter_map(|(key, _)| Some(&catalog.claims.get(&key)?.claim));
+    known.filter(|claim| !claim.is_fully_bound())
 }
 
 /// The class of a claim that waits for its first consumer; `None` where it does not wait.

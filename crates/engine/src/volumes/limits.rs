@@ -10,7 +10,7 @@ use crate::labels::{Name, ObjectKey};
 use crate::model::{Claim, Pod, PodVolumeSource, VolumeSource};
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::volumes::binding::Judgement;
-use crate::volumes::catalog::{VolumeCatalog, ephemeral_claim};
+use crate::volumes::catalog::{VolumeCatalog, claims_of, ephemeral_claim};
 use crate::volumes::claims::{PodClaims, not_owned};
 use crate::volumes::migration;
 use crate::volumes::pod::PodVolumes;
@@ -18,7 +18,7 @@ use crate::volumes::pod::PodVolumes;
 /// A volume as attach limits tell volumes apart: the driver and its handle.
 ///
 /// A claim without a volume counts under a handle of its own, so that two pods that share it count it once.
-type VolumeId = (Name, Name);
+pub(crate) type VolumeId = (Name, Name);
 
 /// What is attached to a node.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ pub(crate) enum LimitCause {
 
 impl VolumeCatalog {
     /// The driver and handle of a claim's volume, or of the one its class will make; `None` is not counted.
-    fn volume_id(&self, claim: &Claim, csi_node: bool) -> Option<VolumeId> {
+    pub(crate) fn volume_id(&self, claim: &Claim, csi_node: bool) -> Option<VolumeId> {
         let record = if claim.volume.is_empty() { None } else { self.slab.by_name(&claim.volume) };
         let Some(record) = record else {
             let class = self.classes.get(&claim.class).filter(|_| !claim.class.is_empty())?;
@@ -86,6 +86,16 @@ impl VolumeCatalog {
             VolumeSource::InTree(_) | VolumeSource::Other => return None,
         };
         (!driver.is_empty() && !handle.is_empty()).then_some((driver, handle))
+    }
+
+    /// The volumes that a pod has attached, or would have, on a node with a CSINode, by what is known of its claims.
+    pub(crate) fn wanted_ids(&self, pod: &Pod) -> Vec<VolumeId> {
+        let inline = pod.volumes.iter().filter_map(|volume| match &volume.source {
+            PodVolumeSource::Disk { disk, .. } => inline_id(disk, true).ok().flatten(),
+            _ => None,
+        });
+        let claims = claims_of(pod).filter_map(|(key, _)| self.volume_id(&self.claims.get(&key)?.claim, true));
+        claims.chain(inline).collect()
     }
 
     /// What is attached to a node, counted now if something changed since it was last asked for.
@@ -164,6 +174,11 @@ impl PodAttachments {
     /// Whether some volume of the pod cannot be counted, so that every node must be asked.
     pub(crate) fn is_unclear(&self) -> bool {
         self.missing.is_some() || self.error.is_some()
+    }
+
+    /// Whether the pod has any volume that the filter looks at.
+    pub(crate) fn applies(&self) -> bool {
+        self.applies
     }
 
     /// Finds what the pod needs attached.

@@ -13,7 +13,7 @@ mod controller_match;
 mod explain;
 mod limits;
 mod matching;
-mod migration;
+pub(crate) mod migration;
 mod plan;
 mod pod;
 mod pools;
@@ -23,20 +23,28 @@ mod score;
 mod shelf;
 mod slab;
 mod survey;
-pub mod wakeups;
 mod zone;
 mod zone_upgrade;
 mod zones;
 
+pub use crate::wakeups::{Change, could_help};
 pub use assume::AssumeError;
-pub(crate) use catalog::VolumeCatalog;
+pub(crate) use catalog::{VolumeCatalog, claims_of, is_free};
+pub(crate) use claims::delayed_claims;
 pub use controller_match::ControllerMatch;
 pub use migration::{REGION, REGION_BETA, ZONE, ZONE_BETA, ZONE_SEPARATOR};
 pub use plan::{ClaimPlan, Outcome, VolumePlan};
 pub use pod::{PodVolumes, Suitability};
+pub(crate) use pools::ClassPools;
 pub use reach::Reach;
+pub(crate) use restrictions::cannot_share;
 pub use score::Shape;
 pub use survey::Survey;
-pub use wakeups::{Change, could_help};
+pub(crate) use zone::{ZoneConstraint, zone_keys};
 pub use zone_upgrade::{ChangedNode, Terrain, ZoneDecision, ZoneRequirement, upgrade_zone_labels};
 pub use zones::{SelectedNode, Source, ZoneRefusal, ZoneRequest, zone_label};
+
+/// Where wake-ups used to be: they are about more than volumes by now.
+pub mod wakeups {
+    pub use crate::wakeups::{Change, could_help};
+}

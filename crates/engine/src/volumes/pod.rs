@@ -105,6 +105,14 @@ impl<'c> PodVolumes<'c> {
         !self.claims.order.is_empty()
     }
 
+    /// Whether no volume filter has anything to ask of any node: all fit, and score 0.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.claims.order.is_empty()
+            && self.zones.is_empty()
+            && !self.restrictions.apply()
+            && !self.attachments.applies()
+    }
+
     /// Every reason why volume filters refuse the node, in upstream's plugin order.
     pub fn refusals(&self, node: NodeIndex) -> Vec<Refusal> {
         let node = node.as_usize();

@@ -139,6 +139,21 @@ impl ClassPools {
         (sums, booked)
     }
 
+    /// The largest volume that a pool reachable from a node could make beside what is promised. `None` where that does not
+    /// say all: a promise that has a choice of pools may have moved from one to another.
+    pub(crate) fn largest_at(&self, node: usize, topologies: &Topologies) -> Option<i64> {
+        if self.promises.values().any(|promise| promise.pools.len() > 1) {
+            return None;
+        }
+        let promised = self.promised(&[]);
+        let free = |(key, record): (&ObjectKey, &PoolRecord)| {
+            let taken = promised.get(key).copied().unwrap_or(0);
+            let limit = record.limit?;
+            Some(record.capacity.map_or(limit, |capacity| limit.min(capacity.saturating_sub(taken))))
+        };
+        Some(self.at(node, topologies).filter_map(free).max().unwrap_or(i64::MIN))
+    }
+
     /// Whether anything is promised.
     pub(crate) fn has_promises(&self) -> bool {
         !self.promises.is_empty() || !self.settling.is_empty()

@@ -64,6 +64,11 @@ impl VolumeSlab {
         self.get(self.find(name)?)
     }
 
+    /// All of them, in no order that means anything.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &VolumeRecord> {
+        self.slots.iter().flatten()
+    }
+
     /// The volume in a slot.
     #[allow(clippy::panic, reason = "an index that names an empty slot is a bug here, never input")]
     pub(crate) fn volume(&self, slot: VolumeSlot) -> &Volume {

@@ -10,6 +10,11 @@ use crate::volumes::pod::PodVolumes;
 /// The labels that are looked at, in upstream's order.
 pub(crate) const KEYS: [&str; 4] = [ZONE_BETA, REGION_BETA, ZONE, REGION];
 
+/// The labels that are looked at.
+pub(crate) fn zone_keys() -> [&'static str; 4] {
+    KEYS
+}
+
 /// A label that a volume of the pod has, and the values it lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneConstraint {

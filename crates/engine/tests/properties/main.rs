@@ -11,9 +11,11 @@ mod dice;
 mod events;
 mod generate;
 mod other_filters;
+mod preemption;
 mod reference;
 mod search;
 mod upstream;
+mod wakeups;
 mod zone_upgrade;
 
 /// How many cases each property sees unless `PROPTEST_CASES` says otherwise.

@@ -1,6 +1,7 @@
 //! Configurations as data: what each says, and what is wrong with it.
 
 mod refused;
+mod upstream;
 
 use std::time::Duration;
 

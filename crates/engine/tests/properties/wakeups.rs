@@ -1,0 +1,309 @@
+//! No wake-up is missed: a pod that fits nowhere, and would fit after a change, is woken by that change.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plimsoll_engine::gates::{Gate, Gates};
+use plimsoll_engine::labels::ObjectKey;
+use plimsoll_engine::model::{
+    HostPort, Node, Pod, PodTerm, Resources, SpreadConstraint, Taint, TaintEffect, Toleration, Version,
+};
+use plimsoll_engine::rules::Rules;
+use plimsoll_engine::selector::LabelSelector;
+use plimsoll_engine::wakeups::Change;
+use plimsoll_engine::{Catalog, Event, Kind, Object};
+use proptest::prelude::*;
+
+use crate::cases;
+use crate::common::*;
+use crate::dice::{Dice, dice};
+use crate::generate::{Focus, focus, inventory, judged, object};
+
+/// How often a pod was woken, and how often that was in vain.
+#[derive(Default)]
+struct Tally {
+    refused: AtomicU32,
+    helped: AtomicU32,
+    woken: AtomicU32,
+}
+
+impl Tally {
+    fn add(&self, helped: bool, woken: bool) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.helped.fetch_add(u32::from(helped), Ordering::Relaxed);
+        self.woken.fetch_add(u32::from(woken), Ordering::Relaxed);
+    }
+
+    fn told(&self, what: &str) {
+        let [refused, helped, woken] = [&self.refused, &self.helped, &self.woken].map(|n| n.load(Ordering::Relaxed));
+        println!("{what}: {refused} changes seen by refused pods, {woken} woke, {helped} helped");
+        assert!(refused > 200 && helped > 20, "too little happened to prove anything");
+        assert!(woken * 4 < refused * 3, "nearly everything wakes");
+    }
+}
+
+/// A cluster as the API server has it.
+struct Known {
+    catalog: Catalog,
+    objects: Vec<(Kind, ObjectKey, Option<Object>)>,
+    version: Version,
+}
+
+impl Known {
+    fn set(&mut self, at: usize, object: Option<Object>) -> (Option<Object>, Option<Object>) {
+        self.version += 1;
+        let (kind, key, known) = &mut self.objects[at];
+        let object = object.map(|mut object| {
+            set_version(&mut object, self.version);
+            object
+        });
+        self.catalog.apply(match &object {
+            Some(object) => Event::Set(object.clone()),
+            None => Event::Gone { kind: *kind, key: key.clone(), version: self.version },
+        });
+        (std::mem::replace(known, object.clone()), object)
+    }
+}
+
+fn fits(catalog: &Catalog, pod: &Pod, gates: Gates) -> bool {
+    matches!(catalog.choose(pod, gates), Ok(Some(_)))
+}
+
+/// Several changes, one after the other: what was noted at the refusal must hold until it wakes the pod.
+fn check(
+    dice: &mut Dice,
+    mut known: Known,
+    pods: &[Pod],
+    gates: Gates,
+    tally: &Tally,
+    mut make: impl FnMut(Kind, &ObjectKey, Option<&Object>, &mut Dice) -> Option<Object>,
+) -> Result<(), TestCaseError> {
+    let mut waits = Vec::new();
+    for pod in pods {
+        if fits(&known.catalog, pod, gates) {
+            continue;
+        }
+        let diagnosis = known.catalog.diagnose(pod, gates);
+        if diagnosis.error.is_none() {
+            waits.push((
+                pod,
+                known.catalog.wait_of(pod, &Rules::new(gates), &diagnosis.refused_by),
+                diagnosis.refused_by,
+            ));
+        }
+    }
+    for _ in 0..4 {
+        let at = dice.roll(known.objects.len());
+        let (kind, key, before) = known.objects[at].clone();
+        let object = if dice.one_in(4) { None } else { make(kind, &key, before.as_ref(), dice) };
+        let (old, new) = known.set(at, object);
+        let change = match (&old, &new) {
+            (None, None) => continue,
+            (None, Some(new)) => Change::Added(new),
+            (Some(old), Some(new)) => Change::Updated { old, new },
+            (Some(old), None) => Change::Deleted(old),
+        };
+        let touched = known.catalog.touched_by(change);
+        let keys: BTreeSet<_> = touched.keys().collect();
+        let mut rest = Vec::new();
+        for (pod, wait, refused_by) in waits {
+            let filed =
+                wait.keys().iter().any(|key| keys.contains(key)) || wait.asks().is_some() && !touched.free().is_empty();
+            let helps = known.catalog.could_help(pod, &wait, change, &touched);
+            prop_assert!(filed || !helps, "helped, but not found under its keys: {refused_by:?} {change:?}");
+            let fits = fits(&known.catalog, pod, gates);
+            prop_assert!(helps || !fits, "missed: {:?}\nrefused by {refused_by:?}\nchange {change:?}\n{pod:?}", wait);
+            tally.add(fits, helps);
+            if !helps {
+                rest.push((pod, wait, refused_by));
+            }
+        }
+        waits = rest;
+    }
+    Ok(())
+}
+
+fn known_of(objects: Vec<(Kind, ObjectKey, Option<Object>)>) -> Known {
+    let mut known = Known { catalog: Catalog::new(), objects, version: 0 };
+    for at in 0..known.objects.len() {
+        if let Some(object) = known.objects[at].2.clone() {
+            known.set(at, Some(object));
+        }
+    }
+    known
+}
+
+fn gates(dice: &mut Dice) -> Gates {
+    dice.pick(&[Gates::all().with(Gate::EphemeralForecast, false), Gates::AS_UPSTREAM])
+}
+
+/// A pod that is quite another one was deleted and made anew: most of what a pod says can never change.
+fn anew(mut object: Object, before: Option<&Object>) -> Object {
+    if let (Object::Pod(pod), Some(Object::Pod(before))) = (&mut object, before) {
+        pod.uid = format!("{}+", before.uid).into();
+    }
+    object
+}
+
+#[test]
+fn no_wake_up_is_missed_that_a_volume_decides() {
+    let tally = Tally::default();
+    proptest!(cases(1500), |(mut dice in dice(900))| {
+        let focus: Focus = focus(&mut dice);
+        let gates = gates(&mut dice);
+        let pods = judged(&mut dice);
+        let make_one = |kind, key: &ObjectKey, dice: &mut Dice| object(focus, kind, key, dice);
+        let objects = inventory().into_iter().map(|(kind, key)| {
+            let made = if dice.one_in(5) { None } else { make_one(kind, &key, &mut dice) };
+            (kind, key, made)
+        });
+        let known = known_of(objects.collect());
+        check(&mut dice, known, &pods, gates, &tally, |kind, key, before, dice| {
+            Some(anew(make_one(kind, key, dice)?, before))
+        })?;
+    });
+    tally.told("volumes");
+}
+
+const NODES: [&str; 3] = ["n0", "n1", "n2"];
+
+fn selector(dice: &mut Dice) -> LabelSelector {
+    use plimsoll_engine::selector::RawRequirement;
+    match dice.roll(6) {
+        0..=3 => LabelSelector::from_labels(&[("app", dice.pick(&["x", "y"]))]),
+        4 => LabelSelector::compile(&[], &[RawRequirement::new("app", "Exists", &[])]).expect("valid"),
+        _ => LabelSelector::compile(&[], &[RawRequirement::new("app", "NotIn", &["x"])]).expect("valid"),
+    }
+}
+
+fn pod_term(dice: &mut Dice) -> PodTerm {
+    PodTerm {
+        topology_key: dice.pick(&[HOST, ZONE]).into(),
+        selector: (!dice.one_in(10)).then(|| Ok(selector(dice))),
+        namespaces: if dice.one_in(5) { vec!["other".into()] } else { Vec::new() },
+        namespace_selector: dice
+            .one_in(5)
+            .then(|| Ok(dice.pick(&[LabelSelector::from_labels(&[("team", "a")]), LabelSelector::default()]))),
+    }
+}
+
+fn constraint(dice: &mut Dice) -> SpreadConstraint {
+    SpreadConstraint {
+        max_skew: 1,
+        topology_key: dice.pick(&[ZONE, HOST]).into(),
+        hard: true,
+        selector: (!dice.one_in(10)).then(|| Ok(selector(dice))),
+        match_label_keys: if dice.one_in(4) { vec!["rev".into()] } else { Vec::new() },
+        min_domains: dice.pick(&[None, Some(2)]),
+        honor_affinity: !dice.one_in(3),
+        honor_taints: dice.one_in(2),
+    }
+}
+
+fn random_pod(name: &str, dice: &mut Dice) -> Pod {
+    let mut made = pod(name);
+    made.key.namespace = dice.pick(&["default", "default", "other"]).into();
+    made.labels = labels(dice.pick(&["app=x", "app=y", "", "app=x,rev=1", "app=x,rev=2"]));
+    let cpu = dice.pick(&["1", "2", "0", "3"]);
+    let requests = [("cpu".into(), quantity(cpu))];
+    made.demand.containers =
+        vec![plimsoll_engine::model::Container { requests: requests.into_iter().collect(), ..Default::default() }];
+    if dice.one_in(4) {
+        made.host_ports.push(HostPort { ip: "".into(), protocol: "TCP".into(), port: dice.pick(&[80, 81]) });
+    }
+    if dice.one_in(4) {
+        made.required_affinity.push(pod_term(dice));
+    }
+    if dice.one_in(3) {
+        made.required_anti_affinity.push(pod_term(dice));
+    }
+    made
+}
+
+fn waiting_pod(name: &str, dice: &mut Dice) -> Pod {
+    let mut made = random_pod(name, dice);
+    if dice.one_in(3) {
+        made.spread.push(constraint(dice));
+    }
+    if dice.one_in(4) {
+        made.node_selector = labels(&format!("{ZONE}={}", dice.pick(&["a", "b"])));
+    }
+    if dice.one_in(3) {
+        let operator = "Exists".into();
+        made.tolerations.push(Toleration { key: "k".into(), operator, value: "".into(), effect: None });
+    }
+    made
+}
+
+fn random_node(name: &str, dice: &mut Dice) -> Node {
+    let zone = dice.pick(&["a", "b", ""]);
+    let text = if zone.is_empty() { String::new() } else { format!("{ZONE}={zone}") };
+    let taints = match dice.roll(5) {
+        4 => vec![Taint { key: dice.pick(&["k", "l"]).into(), value: "".into(), effect: TaintEffect::NoSchedule }],
+        _ => Vec::new(),
+    };
+    let cpu = dice.pick(&[4000, 2000, 8000]);
+    let allocatable = Resources { cpu_milli: cpu, pods: dice.pick(&[3, 2, 10]), ..Resources::default() };
+    Node { taints, unschedulable: dice.one_in(6), allocatable, ..node(name, &text) }
+}
+
+/// A change of a known object rather than another object: most real changes are small.
+fn random_object(kind: Kind, key: &ObjectKey, before: Option<&Object>, dice: &mut Dice) -> Option<Object> {
+    use plimsoll_engine::model::Namespace;
+    let small = dice.one_in(2);
+    Some(match (kind, before) {
+        (Kind::Node, Some(Object::Node(node))) if small => {
+            let other = random_node(&key.name, dice);
+            let mut node = node.clone();
+            match dice.roll(4) {
+                0 => node.labels = other.labels,
+                1 => node.taints = other.taints,
+                2 => node.unschedulable = other.unschedulable,
+                _ => node.allocatable = other.allocatable,
+            }
+            Object::Node(node)
+        }
+        (Kind::Node, _) => Object::Node(random_node(&key.name, dice)),
+        (Kind::Namespace, _) => {
+            let labels = labels(dice.pick(&["", "team=a", "team=b"]));
+            Object::Namespace(Namespace { name: key.name.clone(), version: 0, labels })
+        }
+        (_, Some(Object::Pod(pod))) if small => {
+            let other = random_pod(&key.name, dice);
+            let mut pod = pod.clone();
+            match dice.roll(4) {
+                0 => pod.labels = other.labels,
+                1 => pod.deleting = true,
+                2 => pod.ended = true,
+                _ => pod.demand = other.demand,
+            }
+            Object::Pod(pod)
+        }
+        _ => {
+            let mut made = random_pod(&key.name, dice);
+            made.key = key.clone();
+            made.node = (!dice.one_in(6)).then(|| dice.pick(&NODES).into());
+            anew(Object::Pod(Box::new(made)), before)
+        }
+    })
+}
+
+#[test]
+fn no_wake_up_is_missed_that_nodes_and_pods_decide() {
+    let tally = Tally::default();
+    proptest!(cases(1500), |(mut dice in dice(400))| {
+        let gates = gates(&mut dice);
+        let pods: Vec<Pod> = (0..3).map(|i| waiting_pod(&format!("j{i}"), &mut dice)).collect();
+        let mut keys: Vec<(Kind, ObjectKey)> = NODES.map(|n| (Kind::Node, ObjectKey::new("", n))).to_vec();
+        keys.extend(["default", "other"].map(|n| (Kind::Namespace, ObjectKey::new("", n))));
+        keys.extend((0..5).map(|i| (Kind::Pod, ObjectKey::new("default", format!("q{i}")))));
+        keys.extend((0..2).map(|i| (Kind::Pod, ObjectKey::new("other", format!("q{i}")))));
+        let objects = keys.into_iter().map(|(kind, key)| {
+            let made = if dice.one_in(5) { None } else { random_object(kind, &key, None, &mut dice) };
+            (kind, key, made)
+        });
+        let known = known_of(objects.collect());
+        check(&mut dice, known, &pods, gates, &tally, random_object)?;
+    });
+    tally.told("nodes and pods");
+}
