@@ -34,7 +34,7 @@ const fn quiet(cast: Cast) -> Duration {
     match (cast.subject, cast.keeper) {
         (Subject::Volumes, Keeper::Upstream) => Duration::from_secs(5),
         (Subject::Volumes, Keeper::Ours) => Duration::from_secs(3),
-        (Subject::Scheduling, _) => Duration::from_secs(4),
+        (Subject::Scheduling, _) => Duration::from_secs(3),
     }
 }
 

@@ -59,7 +59,8 @@ pub fn answers(
                 calls.push((Method::PATCH, Some(reference.clone()), patch));
             }
         } else if answered.insert((uid.clone(), String::from("made"))) {
-            let term = json!({"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]});
+            let term =
+                json!({"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]});
             let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
                 "metadata": {"name": format!("made-{name}-{id}"), "annotations": {"pv.kubernetes.io/provisioned-by": "csi.example.com"}},
                 "spec": {"capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},

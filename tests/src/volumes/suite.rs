@@ -28,10 +28,13 @@ pub struct Outcomes {
 ///  for each setting:  prepare all ─► start the cast ─► play side by side ─► play the others alone ─► stop the cast
 /// ```
 pub async fn play_all(server: &Server, cast: Cast, tag: &str) -> Result<Outcomes> {
-    let scenarios = Scenario::all(cast.subject)?;
-    if scenarios.is_empty() {
-        bail!("there is no scenario to play");
-    }
+    play_some(server, cast, tag, |_| true).await
+}
+
+/// Plays those that a predicate picks.
+pub async fn play_some(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&Scenario) -> bool) -> Result<Outcomes> {
+    let mut scenarios = Scenario::all(cast.subject)?;
+    scenarios.retain(picked);
     let looks = observe(server.client().clone()).await?;
     let mut groups: BTreeMap<Setting, Vec<(usize, &Scenario)>> = BTreeMap::new();
     for (index, scenario) in scenarios.iter().enumerate() {
@@ -72,6 +75,14 @@ pub async fn play_all(server: &Server, cast: Cast, tag: &str) -> Result<Outcomes
 }
 
 impl Outcomes {
+    /// With those of another part of the same scenarios.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.outcomes.extend(other.outcomes);
+        self.scenarios.extend(other.scenarios);
+        self
+    }
+
     /// Checks one scenario: it is as it expects itself, and as recorded.
     fn check(&self, scenario: &Scenario) -> Result<()> {
         let name = &scenario.name;
@@ -83,10 +94,8 @@ impl Outcomes {
             Subject::Volumes => self.cast.scheduler.is_some() || !event.contains(SCHEDULER),
             Subject::Scheduling => event.contains(SCHEDULER),
         };
-        let ignored = |event: &str| {
-            !compared(event)
-                || scenario.may_come.iter().any(|may| event.starts_with(may.as_str()))
-        };
+        let ignored =
+            |event: &str| !compared(event) || scenario.may_come.iter().any(|may| event.starts_with(may.as_str()));
         match self.recorded(name) {
             Ok(wanted) => {
                 let mut found = differences(&wanted, &outcome.state, ignored);

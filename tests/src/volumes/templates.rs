@@ -106,10 +106,12 @@ fn template(kind: Kind, name: &str, id: &str) -> Value {
             "resources": {"requests": {"storage": "1Gi"}}}}),
         // No scheduler knows it unless the scenario says which.
         "pod" => json!({"spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}}),
-        "node" => json!({"metadata": {"labels": {"kubernetes.io/hostname": name, "scenario": id}}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "100"},
+        "node" => {
+            json!({"metadata": {"labels": {"kubernetes.io/hostname": name, "scenario": id}}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "100"},
             "capacity": {"cpu": "4", "memory": "8Gi", "pods": "100"},
             "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
-                "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+                "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+        }
         "class" => json!({"provisioner": "csi.example.com"}),
         "driver" => json!({"spec": {"attachRequired": false, "podInfoOnMount": false, "storageCapacity": true}}),
         "csinode" => json!({"spec": {"drivers": []}}),
@@ -126,9 +128,13 @@ fn words(kind: Kind, id: &str, whole: &mut Value, over: &mut Map<String, Value>)
         "pod" => {
             let Some(Value::Array(claims)) = over.remove("claims") else { return };
             let volumes = claims.iter().enumerate();
-            let volume = |(index, claim)| json!({"name": format!("v{index}"), "persistentVolumeClaim": {"claimName": claim}});
+            let volume =
+                |(index, claim)| json!({"name": format!("v{index}"), "persistentVolumeClaim": {"claimName": claim}});
             let volumes: Vec<Value> = volumes.map(volume).collect();
-            merge(whole, &json!({"spec": {"schedulerName": "default-scheduler", "nodeSelector": {"scenario": id}, "volumes": volumes}}));
+            merge(
+                whole,
+                &json!({"spec": {"schedulerName": "default-scheduler", "nodeSelector": {"scenario": id}, "volumes": volumes}}),
+            );
         }
         "pv" => {
             let Some(node) = over.remove("on") else { return };
