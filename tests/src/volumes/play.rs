@@ -34,7 +34,7 @@ const fn quiet(cast: Cast) -> Duration {
     match (cast.subject, cast.keeper) {
         (Subject::Volumes, Keeper::Upstream) => Duration::from_secs(5),
         (Subject::Volumes, Keeper::Ours) => Duration::from_secs(3),
-        (Subject::Scheduling, _) => Duration::from_secs(3),
+        (Subject::Scheduling, _) => Duration::from_secs(4),
     }
 }
 
@@ -272,6 +272,8 @@ impl Player {
         for short in self.scenario.steps.iter().flat_map(|step| &step.create) {
             if let Ok((kind, object)) = object(&fill_value(short, &self.id, &self.kept), &self.id)
                 && !OBSERVED.contains(&kind.short)
+                // Every node that comes or goes has all pods that wait tried again.
+                && kind.short != "node"
             {
                 let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
                 let namespace = text("/metadata/namespace").unwrap_or(&self.id);
