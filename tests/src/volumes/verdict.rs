@@ -36,7 +36,8 @@ pub fn without_others(message: &str) -> String {
         // Sorted with their numbers, as text: with the others' nodes gone the order may be another.
         reasons.sort_unstable();
         let others = if unhelpful { UNHELPFUL } else { OTHERS };
-        if reasons.is_empty() || unhelpful {
+        // Beside another reason it may be of others' nodes alone.
+        if reasons.is_empty() {
             reasons.push(others);
         }
         format!("0/N nodes are available: {}.", reasons.join(", "))
@@ -64,8 +65,7 @@ mod tests {
             2 node(s) did not have enough free storage, 47 Too many pods. preemption: 0/60 nodes are available: \
             1 No preemption victims found for incoming pod, 59 Preemption is not helpful for scheduling.";
         let wanted = "0/N nodes are available: 2 node(s) did not have enough free storage, 47 Too many pods. \
-            preemption: 0/N nodes are available: 1 No preemption victims found for incoming pod, \
-            Preemption is not helpful for scheduling.";
+            preemption: 0/N nodes are available: 1 No preemption victims found for incoming pod.";
         assert_eq!(without_others(said), wanted);
     }
 
