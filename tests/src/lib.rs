@@ -16,6 +16,7 @@ pub mod normal;
 pub mod play;
 pub mod process;
 pub mod scenario;
+pub mod scheduling;
 pub mod session;
 pub mod suite;
 pub mod trouble;

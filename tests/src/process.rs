@@ -66,6 +66,11 @@ impl Process {
         self.signal("-CONT")
     }
 
+    /// Asks it to end in good order.
+    pub fn terminate(&self) -> Result<()> {
+        self.signal("-TERM")
+    }
+
     /// How it ended; `None` while it runs.
     pub fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
         Ok(self.child.try_wait()?)

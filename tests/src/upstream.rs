@@ -200,15 +200,33 @@ pub fn controller_manager(
     Process::start(folder, "kube-controller-manager", &mut command)
 }
 
+/// A KubeSchedulerConfiguration: how it talks to the server, and how many seconds volumes may take where not as by itself.
+pub fn scheduler_config(connection: &str, bind_timeout: Option<u64>) -> String {
+    let mut text = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection:\n  leaderElect: false\n{connection}"
+    );
+    if let Some(seconds) = bind_timeout {
+        text.push_str(&format!(
+            "profiles:\n- schedulerName: default-scheduler\n  pluginConfig:\n  - name: VolumeBinding\n    args: {{bindTimeoutSeconds: {seconds}}}\n"
+        ));
+    }
+    text
+}
+
 /// Starts kube-scheduler against any API server.
 pub fn kube_scheduler(folder: &Path, kubeconfig: &Path, content: Content) -> Result<Process> {
+    scheduler(folder, kubeconfig, content, None)
+}
+
+/// Starts it with a time for volumes.
+pub fn scheduler(folder: &Path, kubeconfig: &Path, content: Content, bind_timeout: Option<u64>) -> Result<Process> {
     let config = folder.join("kube-scheduler.yaml");
-    let text = format!(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {}\n  contentType: {}\n  qps: 5000\n  burst: 5000\n",
+    let connection = format!(
+        "clientConnection:\n  kubeconfig: {}\n  contentType: {}\n  qps: 5000\n  burst: 5000\n",
         serde_json::json!(kubeconfig),
         content.media_type()
     );
-    std::fs::write(&config, text)?;
+    std::fs::write(&config, scheduler_config(&connection, bind_timeout))?;
     let mut command = Command::new(binary("kube-scheduler")?);
     command.args(["--secure-port=0", "--config"]).arg(&config);
     Process::start(folder, "kube-scheduler", &mut command)

@@ -1,5 +1,5 @@
-//! Several `plimsoll controller` on one real API server: one writes at a time, whatever becomes of the one that leads. The
-//! API server's audit log says who wrote what when.
+//! Several `plimsoll controller`, and several `plimsoll scheduler`, on one real API server: one writes at a time, whatever becomes of
+//! the one that leads. The API server's audit log says who wrote what when.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 #![allow(clippy::disallowed_methods, reason = "how long a hand-over takes is what is tested")]
@@ -28,15 +28,47 @@ const SLACK: Duration = Duration::from_secs(6);
 /// Three identities, so that the audit log tells the processes apart.
 const REPLICAS: [&str; 3] = ["plimsoll:controller", "plimsoll:scheduler", "plimsoll:provisioner"];
 
+/// Whose replicas they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Controller,
+    Scheduler,
+}
+
+impl Part {
+    fn command(self) -> &'static str {
+        match self {
+            Self::Controller => "controller",
+            Self::Scheduler => "scheduler",
+        }
+    }
+
+    fn lease(self) -> &'static str {
+        match self {
+            Self::Controller => "plimsoll-controller",
+            Self::Scheduler => "kube-scheduler",
+        }
+    }
+
+    /// A write that only the one that leads makes.
+    fn writes(self) -> &'static str {
+        match self {
+            Self::Controller => "update persistentvolumes/",
+            Self::Scheduler => "create pods/",
+        }
+    }
+}
+
 struct Cluster {
     server: Upstream,
+    part: Part,
     made: usize,
 }
 
 impl Cluster {
-    async fn start() -> Result<Self> {
+    async fn start(part: Part) -> Result<Self> {
         let server = Upstream::start(Options { audit: true, ..Options::default() }).await?;
-        let cluster = Self { server, made: 0 };
+        let cluster = Self { server, part, made: 0 };
         let subjects: Vec<Value> = REPLICAS
             .iter()
             .map(|user| json!({"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}))
@@ -45,6 +77,12 @@ impl Cluster {
             "metadata": {"name": "replicas"}, "subjects": subjects,
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}});
         cluster.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await?;
+        if part == Part::Scheduler {
+            let room = json!({"cpu": "64", "memory": "64Gi", "pods": "1000"});
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"},
+                "status": {"allocatable": room, "capacity": room}});
+            cluster.create("/api/v1/nodes", &node).await?;
+        }
         Ok(cluster)
     }
 
@@ -72,15 +110,19 @@ impl Cluster {
         let kubeconfig: PathBuf = folder.join(format!("kubeconfig-{}", user.replace(':', "-")));
         identities::kubeconfig(&kubeconfig, &self.server.client.url(), &self.server.ca, user)?;
         let mut command = Command::new(program()?);
-        command.args(["controller", "--health-listen", "off"]).args(TIMINGS);
+        command.args([self.part.command(), "--health-listen", "off"]).args(TIMINGS);
         command.arg("--kubeconfig").arg(kubeconfig);
-        Process::start(folder, &format!("controller-{}", user.replace(':', "-")), &mut command)
+        Process::start(folder, &format!("{}-{}", self.part.command(), user.replace(':', "-")), &mut command)
     }
 
-    /// One more claim and a volume for it, so that whoever leads has something to write.
+    /// One more thing to write for whoever leads: a claim and a volume for it, or a pod.
     async fn work(&mut self) -> Result<String> {
         self.made += 1;
         let name = format!("work-{}", self.made);
+        if self.part == Part::Scheduler {
+            self.pod(&name, &json!([])).await?;
+            return Ok(name);
+        }
         let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
             "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": name,
                 "csi": {"driver": "d", "volumeHandle": name}}});
@@ -93,22 +135,56 @@ impl Cluster {
         Ok(name)
     }
 
+    async fn pod(&self, name: &str, volumes: &Value) -> Result<()> {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"volumes": volumes, "containers": [{"name": "c", "image": "i"}]}});
+        self.create("/api/v1/namespaces/default/pods", &pod).await
+    }
+
     /// Gives work until some of it is done after `since`, and says how long that took.
     async fn until_done(&mut self, since: Instant) -> Result<Duration> {
         let name = self.work().await?;
-        let path = format!("/api/v1/namespaces/default/persistentvolumeclaims/{name}");
+        let (kind, pointer) = match self.part {
+            Part::Controller => ("persistentvolumeclaims", "/spec/volumeName"),
+            Part::Scheduler => ("pods", "/spec/nodeName"),
+        };
+        let path = format!("/api/v1/namespaces/default/{kind}/{name}");
         for _ in 0..600 {
-            if self.ask(Method::GET, &path, None).await?.1["status"]["phase"] == "Bound" {
+            let found = self.ask(Method::GET, &path, None).await?.1;
+            let bound = self.part == Part::Scheduler || found["status"]["phase"] == "Bound";
+            if bound && found.pointer(pointer).is_some() {
                 return Ok(since.elapsed());
             }
             sleep(Duration::from_millis(100)).await;
         }
-        bail!("nobody bound {name}")
+        bail!("nobody did {name}")
+    }
+
+    /// A pod whose volume is never made: somebody waits for it in the middle of its binding.
+    async fn in_the_middle(&self) -> Result<()> {
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "slow"},
+            "provisioner": "slow", "volumeBindingMode": "WaitForFirstConsumer"});
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "slow", "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow",
+                "resources": {"requests": {"storage": "1Gi"}}}});
+        self.create("/apis/storage.k8s.io/v1/storageclasses", &class).await?;
+        self.create("/api/v1/namespaces/default/persistentvolumeclaims", &claim).await?;
+        self.pod("slow", &json!([{"name": "v", "persistentVolumeClaim": {"claimName": "slow"}}])).await?;
+        let path = "/api/v1/namespaces/default/persistentvolumeclaims/slow";
+        for _ in 0..600 {
+            let claim = self.ask(Method::GET, path, None).await?.1;
+            if claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "n" {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        bail!("nobody selected a node")
     }
 
     async fn holder(&self) -> Result<Value> {
-        let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-controller";
-        Ok(self.ask(Method::GET, path, None).await?.1["spec"].clone())
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{}", self.part.lease());
+        Ok(self.ask(Method::GET, &path, None).await?.1["spec"].clone())
     }
 }
 
@@ -141,8 +217,17 @@ fn writes(folder: &Path) -> Result<Vec<Write>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_replica_writes_at_a_time() {
-    let mut cluster = Cluster::start().await.unwrap();
+async fn one_controller_writes_at_a_time() {
+    one_replica_writes_at_a_time(Part::Controller).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_scheduler_writes_at_a_time() {
+    one_replica_writes_at_a_time(Part::Scheduler).await;
+}
+
+async fn one_replica_writes_at_a_time(part: Part) {
+    let mut cluster = Cluster::start(part).await.unwrap();
     let mut first = cluster.replica(REPLICAS[0]).unwrap();
     cluster.until_done(Instant::now()).await.unwrap();
     let second = cluster.replica(REPLICAS[1]).unwrap();
@@ -182,11 +267,23 @@ async fn one_replica_writes_at_a_time() {
     assert_ne!(before["holderIdentity"], after["holderIdentity"]);
     assert!(after["leaseTransitions"].as_i64() > before["leaseTransitions"].as_i64(), "{before} {after}");
 
-    // The third ends in good order: the lease is free at once.
-    let asked = Instant::now();
+    // The third ends in good order, also in the middle of a binding: the lease is free at once.
+    if part == Part::Scheduler {
+        cluster.in_the_middle().await.unwrap();
+    }
     let fourth = cluster.replica(REPLICAS[0]).unwrap();
-    drop(third);
-    let took = cluster.until_done(asked).await.unwrap();
+    let asked = Instant::now();
+    third.terminate().unwrap();
+    let ended = loop {
+        if let Some(status) = third.ended().unwrap() {
+            break status;
+        }
+        assert!(asked.elapsed() <= Duration::from_secs(10), "it does not end:\n{}", third.printed());
+        sleep(Duration::from_millis(50)).await;
+    };
+    assert!(ended.success(), "{ended}:\n{}", third.printed());
+    let released = Instant::now();
+    let took = cluster.until_done(released).await.unwrap();
     assert!(took <= SLACK, "the hand-over after a clean end took {took:?}");
     drop(fourth);
 
@@ -195,5 +292,5 @@ async fn one_replica_writes_at_a_time() {
     order.dedup();
     let expected = [REPLICAS[0], REPLICAS[1], REPLICAS[2], REPLICAS[0]];
     assert_eq!(order, expected, "two replicas wrote by turns:\n{all:#?}");
-    assert!(all.iter().any(|write| write.what.starts_with("update persistentvolumes/")), "{all:#?}");
+    assert!(all.iter().any(|write| write.what.starts_with(part.writes())), "{all:#?}");
 }

@@ -6,8 +6,8 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_tests::volumes::cluster::{Keeper, Server};
-use plimsoll_tests::volumes::scenario::{Scenario, folder};
+use plimsoll_tests::volumes::cluster::{Cast, Keeper, Server};
+use plimsoll_tests::volumes::scenario::{Scenario, Subject};
 use plimsoll_tests::volumes::statements::COUNT;
 use plimsoll_tests::volumes::suite::{Outcomes, play_all};
 
@@ -16,7 +16,7 @@ fn outcomes() -> &'static Outcomes {
     PLAYED.get_or_init(|| {
         tokio::runtime::Runtime::new().unwrap().block_on(async {
             let server = Server::embedded().await.unwrap();
-            let outcomes = play_all(&server, Keeper::Ours, "own").await.unwrap();
+            let outcomes = play_all(&server, Cast::volumes(&server, Keeper::Ours), "own").await.unwrap();
             if let Some(folder) = std::env::var_os("OUTCOMES") {
                 outcomes.write(folder.as_ref()).unwrap();
             }
@@ -37,9 +37,9 @@ fn all_scenarios_end_as_recorded() {
 /// A record that no scenario reads would look like something that is tested.
 #[test]
 fn every_record_has_its_scenario_and_cites_statements_that_exist() {
-    let scenarios = Scenario::read_all().unwrap();
+    let scenarios = Scenario::read_all(Subject::Volumes).unwrap();
     assert!(scenarios.len() >= 40, "only {} scenarios", scenarios.len());
-    let mut recorded: Vec<String> = std::fs::read_dir(folder().join("recorded"))
+    let mut recorded: Vec<String> = std::fs::read_dir(Subject::Volumes.folder().join("recorded"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".json").to_owned())
         .collect();

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_tests::volumes::cluster::{Keeper, Server};
+use plimsoll_tests::volumes::cluster::{Cast, Keeper, Server};
 use plimsoll_tests::volumes::suite::{Outcomes, play_all};
 
 struct Both {
@@ -21,7 +21,7 @@ fn both() -> &'static Both {
             let server = Server::real().await.unwrap();
             let folder = std::env::var_os("OUTCOMES").map(std::path::PathBuf::from);
             // One after the other: two binders on one server would both bind everything.
-            let theirs = play_all(&server, Keeper::Upstream, "kcm").await.unwrap();
+            let theirs = play_all(&server, Cast::volumes(&server, Keeper::Upstream), "kcm").await.unwrap();
             theirs.record().unwrap();
             if let Some(folder) = &folder {
                 theirs.write(&folder.join("theirs")).unwrap();
@@ -30,7 +30,7 @@ fn both() -> &'static Both {
             if std::env::var("WHO").is_ok_and(|who| who == "upstream") {
                 return Both { theirs, ours };
             }
-            let outcomes = play_all(&server, Keeper::Ours, "own").await.unwrap();
+            let outcomes = play_all(&server, Cast::volumes(&server, Keeper::Ours), "own").await.unwrap();
             if let Some(folder) = &folder {
                 outcomes.write(&folder.join("ours")).unwrap();
             }

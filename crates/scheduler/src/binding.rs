@@ -204,7 +204,14 @@ impl Inner {
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
             Some(known) => self.fail_after(&mut desk, &known, why, assumed.attempt, assumed.line.take()),
-            None => desk.done(pod),
+            None => {
+                // Who looks for what became of the pod finds it among the events, as upstream has it; one that has its node
+                // after all is no failure.
+                if desk.catalog.pod(&pod.key).is_none_or(|other| other.uid != pod.uid) {
+                    self.reporter.gone(pod, why);
+                }
+                desk.done(pod);
+            }
         }
         // To everybody else it is as though a pod had gone from its node.
         let freed = Pod { node: Some(assumed.node.clone()), ..(**pod).clone() };

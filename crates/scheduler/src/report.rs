@@ -137,6 +137,12 @@ impl Reporter {
         self.want(pod, Some((reason, message.to_owned())), nominate);
     }
 
+    /// A pod went before it had a node: there is no condition left to write.
+    pub(crate) fn gone(&self, pod: &Pod, message: &str) {
+        let note: String = message.chars().take(LONGEST_NOTE).collect();
+        self.say(&pod.scheduler, pod, Severity::Warning, "FailedScheduling", &note);
+    }
+
     /// A pod is expected on a node, or not any more.
     pub(crate) fn nominate(&self, pod: &Pod, nominate: Nominate) {
         self.want(pod, None, nominate);

@@ -12,10 +12,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::templates::Kind;
+use super::verdict;
 use crate::client::Client;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// The kinds that are looked at.
+pub const OBSERVED: [&str; 3] = ["pv", "pvc", "pod"];
 
 /// What there is of one scenario.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +56,12 @@ impl Look {
             let namespace = text(object, "/metadata/namespace");
             let mine = namespace == id || namespace.is_empty() && name.contains(id);
             if mine {
-                seen.objects.insert(format!("{}/{name}", kind.short), object.clone());
+                let mut object = object.clone();
+                if kind.short == "pod" {
+                    // Under a name of its own, so that scenarios need not know where in the list it stands.
+                    object["verdict"] = verdict::of(&object);
+                }
+                seen.objects.insert(format!("{}/{name}", kind.short), object);
             }
         }
         for event in &self.lists.events {
@@ -67,7 +76,8 @@ impl Look {
                 none if none.is_empty() => text(event, "/reportingComponent"),
                 component => component,
             };
-            let (class, reason, message) = (text(event, "/type"), text(event, "/reason"), text(event, "/message"));
+            let (class, reason) = (text(event, "/type"), text(event, "/reason"));
+            let message = verdict::without_others(&text(event, "/message"));
             seen.events.insert(format!("{kind}/{name} {class} {reason} ({component}) {message}"));
         }
         seen
@@ -92,7 +102,7 @@ pub async fn observe(client: Client) -> Result<watch::Receiver<Look>> {
 async fn look(client: &Client) -> Result<Look> {
     let began = Instant::now();
     let mut lists = Lists::default();
-    for short in ["pv", "pvc", "pod"] {
+    for short in OBSERVED {
         let kind = Kind::of(short)?;
         lists.objects.extend(list(client, &kind.everywhere()).await?.into_iter().map(|object| (kind, object)));
     }

@@ -7,6 +7,7 @@ use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
 use super::observe::Seen;
+use super::scenario::Subject;
 
 /// The end of a scenario.
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ static UID: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").ok());
 
 /// What was seen, with `$ID` for the id, names for uids, and no times and versions.
-pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
+pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>, subject: Subject) -> Value {
     let mut uids: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in kept {
         uids.insert(value.clone(), format!("<uid kept as {name}>"));
@@ -48,7 +49,7 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>) -> Value {
     let objects: Map<String, Value> = seen
         .objects
         .iter()
-        .map(|(reference, object)| (text(reference), texts(&essence(reference, object), &text)))
+        .map(|(reference, object)| (text(reference), texts(&essence(reference, object, subject), &text)))
         .collect();
     let mut events: Vec<String> = seen.events.iter().map(|event| text(event)).collect();
     events.sort();
@@ -66,10 +67,15 @@ fn in_order(event: &str) -> String {
 }
 
 /// What of an object its controllers are responsible for.
-fn essence(reference: &str, object: &Value) -> Value {
+fn essence(reference: &str, object: &Value, subject: Subject) -> Value {
     let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
     if reference.starts_with("pod/") {
-        return json!({"deleting": deleting, "nodeName": object.pointer("/spec/nodeName"), "phase": object.pointer("/status/phase")});
+        let mut pod = json!({"deleting": deleting, "nodeName": object.pointer("/spec/nodeName"), "phase": object.pointer("/status/phase")});
+        if subject == Subject::Scheduling {
+            pod["verdict"] = object["verdict"].clone();
+            pod["nominated"] = object.pointer("/status/nominatedNodeName").cloned().unwrap_or_default();
+        }
+        return pod;
     }
     let mut metadata = Map::new();
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
@@ -124,7 +130,7 @@ fn walk(at: &str, wanted: &Value, found: &Value, lines: &mut Vec<String>) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                walk(&format!("{at}/{key}"), &wanted[key.as_str()], &found[key.as_str()], lines);
+                walk(&format!("{at}/{}", key.replace('/', "~1")), &wanted[key.as_str()], &found[key.as_str()], lines);
             }
         }
         _ if wanted == found => {}

@@ -6,7 +6,7 @@
 //!                                                  └──── PATIENCE ──┴─────────► outcome with what is not as expected
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::cluster::Keeper;
-use super::observe::{Look, Seen};
+use super::cluster::{Cast, Keeper};
+use super::observe::{Look, OBSERVED, Seen};
 use super::outcome::{Outcome, state};
-use super::scenario::{Scenario, Step, fill, fill_value};
+use super::provisioner::answers;
+use super::scenario::{Scenario, Step, Subject, fill, fill_value};
 use super::templates::{object, path};
 use crate::client::Client;
 use crate::identities::{ADMIN, token};
@@ -28,11 +29,12 @@ use crate::identities::{ADMIN, token};
 /// How long a condition may take: sixty scenarios share two cores, and kube-controller-manager's own backoffs are seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How long nothing may change at the end. For kube-controller-manager two rounds of its resync (see [`super::cluster`]), since some of
-/// what it does it does only then; ours waits for no resync.
-const fn quiet(keeper: Keeper) -> Duration {
-    match keeper {
-        Keeper::Upstream => Duration::from_secs(5),
-        Keeper::Ours => Duration::from_secs(3),
+/// what it does it does only then; ours waits for no resync. A pod that failed is tried again after a second and after two more.
+const fn quiet(cast: Cast) -> Duration {
+    match (cast.subject, cast.keeper) {
+        (Subject::Volumes, Keeper::Upstream) => Duration::from_secs(5),
+        (Subject::Volumes, Keeper::Ours) => Duration::from_secs(3),
+        (Subject::Scheduling, _) => Duration::from_secs(4),
     }
 }
 
@@ -46,7 +48,11 @@ pub struct Player {
     kept: BTreeMap<String, String>,
     /// What was written last: only a look that began later shows it.
     wrote: Instant,
-    scheduler: bool,
+    cast: Cast,
+    /// Whether the server is the real one, with the StatefulSet controller on it.
+    real: bool,
+    /// What the stand-in of a provisioner has answered already: the claim's uid and its selected node.
+    answered: BTreeSet<(String, String)>,
     quiet: Duration,
 }
 
@@ -54,13 +60,13 @@ impl Player {
     /// Under an id that no other scenario of this server has.
     pub fn new(
         mut scenario: Scenario,
-        keeper: Keeper,
+        cast: Cast,
         client: Client,
         looks: watch::Receiver<Look>,
         id: String,
-        scheduler: bool,
+        real: bool,
     ) -> Self {
-        if let (Keeper::Ours, Some(differs)) = (keeper, &scenario.differs) {
+        if let (true, Some(differs)) = (cast.is_ours(), &scenario.differs) {
             scenario.expect = differs.expect.clone();
         }
         Self {
@@ -70,8 +76,10 @@ impl Player {
             id,
             kept: BTreeMap::new(),
             wrote: Instant::now(),
-            scheduler,
-            quiet: quiet(keeper),
+            cast,
+            real,
+            answered: BTreeSet::new(),
+            quiet: quiet(cast),
         }
     }
 
@@ -94,14 +102,14 @@ impl Player {
             Err(why) => Err(why),
         };
         let outcome = match played {
-            Ok(seen) => Outcome { state: state(&seen, &self.id, &self.kept), failure: None },
+            Ok(seen) => Outcome { state: self.state(&seen), failure: None },
             Err(why) => {
-                let state = state(&self.looks.borrow().of(&self.id), &self.id, &self.kept);
+                let state = self.state(&self.looks.borrow().of(&self.id));
                 let failure = format!("{why:#}").replace(&self.id, "$ID");
                 Outcome { state, failure: Some(failure) }
             }
         };
-        if self.scenario.alone {
+        if self.scenario.alone || self.cast.subject == Subject::Scheduling {
             self.clear().await;
         }
         outcome
@@ -109,7 +117,10 @@ impl Player {
 
     async fn take(&mut self, steps: &[Step]) -> Result<()> {
         for (index, step) in steps.iter().enumerate() {
-            if step.in_place_of_scheduler && self.scheduler {
+            if step.in_place_of_scheduler && self.cast.scheduler.is_some()
+                || step.in_place_of_stateful_sets && self.real
+                || step.for_stateful_sets && !self.real
+            {
                 continue;
             }
             self.step(step).await.with_context(|| format!("step {}", index + 1))?;
@@ -131,7 +142,8 @@ impl Player {
         let with = fill_value(&step.with, &self.id, &self.kept);
         for short in &step.create {
             let (kind, object) = object(&fill_value(short, &self.id, &self.kept), &self.id)?;
-            calls.push((Method::POST, kind.path(&self.id), Some(object)));
+            let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or(&self.id);
+            calls.push((Method::POST, kind.path(namespace), Some(object)));
         }
         if let Some(reference) = &step.patch {
             calls.push((Method::PATCH, self.path(reference)?, Some(with)));
@@ -172,18 +184,42 @@ impl Player {
         path(&fill(reference, &self.id, &self.kept), &self.id)
     }
 
+    /// What there is after the last write; the stand-in of a provisioner answers first.
+    async fn look(&mut self) -> Result<(Instant, Seen)> {
+        loop {
+            let look = self.looks.borrow_and_update().clone();
+            if look.began > self.wrote {
+                let seen = look.of(&self.id);
+                if !self.provision(&seen).await? {
+                    return Ok((look.began, seen));
+                }
+            }
+            self.looks.changed().await.context("nobody looks any more")?;
+        }
+    }
+
+    /// Does what a provisioner would; returns whether there was something to do.
+    async fn provision(&mut self, seen: &Seen) -> Result<bool> {
+        let calls = answers(seen, &self.id, &self.scenario.provisioner, &mut self.answered);
+        for (method, reference, body) in &calls {
+            let path = match reference {
+                Some(reference) => self.path(reference)?,
+                None => String::from("/api/v1/persistentvolumes"),
+            };
+            self.write(method, &path, Some(body)).await.context("the stand-in of the provisioner")?;
+        }
+        Ok(!calls.is_empty())
+    }
+
     /// Waits until nothing is wrong any more; otherwise says what was wrong last.
     async fn until(&mut self, wrong: impl Fn(&Seen) -> Result<Vec<String>>) -> Result<Seen> {
         let mut last = vec![String::from("nothing was seen")];
         let watched = timeout(PATIENCE, async {
             loop {
-                let look = self.looks.borrow_and_update().clone();
-                if look.began > self.wrote {
-                    let seen = look.of(&self.id);
-                    last = wrong(&seen)?;
-                    if last.is_empty() {
-                        return Ok(seen);
-                    }
+                let (_, seen) = self.look().await?;
+                last = wrong(&seen)?;
+                if last.is_empty() {
+                    return Ok(seen);
                 }
                 self.looks.changed().await.context("nobody looks any more")?;
             }
@@ -196,24 +232,24 @@ impl Player {
 
     /// Waits until the state stays the same.
     async fn rest(&mut self) -> Result<Seen> {
-        let (id, kept) = (self.id.clone(), self.kept.clone());
         let mut last = (Value::Null, Instant::now());
         let watched = timeout(PATIENCE, async {
             loop {
-                let look = self.looks.borrow_and_update().clone();
-                if look.began > self.wrote {
-                    let seen = look.of(&id);
-                    let now = state(&seen, &id, &kept);
-                    if now != last.0 {
-                        last = (now, look.began);
-                    } else if look.began - last.1 >= self.quiet {
-                        return Ok(seen);
-                    }
+                let (began, seen) = self.look().await?;
+                let now = self.state(&seen);
+                if now != last.0 {
+                    last = (now, began);
+                } else if began - last.1 >= self.quiet {
+                    return Ok(seen);
                 }
                 self.looks.changed().await.context("nobody looks any more")?;
             }
         });
         watched.await.unwrap_or_else(|_| bail!("it does not come to rest"))
+    }
+
+    fn state(&self, seen: &Seen) -> Value {
+        state(seen, &self.id, &self.kept, self.cast.subject)
     }
 
     /// The end: as expected, and at rest.
@@ -235,10 +271,13 @@ impl Player {
         let mut paths = Vec::new();
         for short in self.scenario.steps.iter().flat_map(|step| &step.create) {
             if let Ok((kind, object)) = object(&fill_value(short, &self.id, &self.kept), &self.id)
-                && kind.short == "class"
+                && !OBSERVED.contains(&kind.short)
+                // Every node that comes or goes has all pods that wait tried again.
+                && kind.short != "node"
             {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                paths.push(format!("{}/{name}", kind.path(&self.id)));
+                let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+                let namespace = text("/metadata/namespace").unwrap_or(&self.id);
+                paths.push(format!("{}/{}", kind.path(namespace), text("/metadata/name").unwrap_or_default()));
             }
         }
         paths.extend(seen.objects.keys().filter_map(|reference| path(reference, &self.id).ok()));

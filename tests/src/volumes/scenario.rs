@@ -18,6 +18,13 @@
 //! mayCome: [pvc/data Normal WaitForPodScheduled]                       # not compared
 //! differs: {why: a reason, expect: {objects: {}}}                      # only where ours is meant to end elsewhere
 //! ```
+//! Those of the scheduler ([`Subject::Scheduling`]) say further:
+//!
+//! ```yaml
+//! controllers: false            # nobody keeps claims and volumes: what a scheduler wrote stays as it wrote it
+//! bindTimeout: 0                # seconds that volumes may take
+//! provisioner: {data: makes}    # a stand-in answers the claim's selected node (see provisioner.rs)
+//! ```
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +34,34 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::conditions::Conditions;
+use super::provisioner::Answer;
+
+/// Whose work a folder of scenarios is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The controllers of claims and volumes: `tests/volumes`.
+    Volumes,
+    /// The scheduler: `tests/scheduling`.
+    Scheduling,
+}
+
+impl Subject {
+    /// Where its scenarios are.
+    pub fn folder(self) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(match self {
+            Self::Volumes => "volumes",
+            Self::Scheduling => "scheduling",
+        })
+    }
+
+    /// The test that records what upstream comes to.
+    pub fn recorder(self) -> &'static str {
+        match self {
+            Self::Volumes => "volumes_upstream",
+            Self::Scheduling => "scheduling_upstream",
+        }
+    }
+}
 
 /// One file.
 #[derive(Debug, Clone, Deserialize)]
@@ -57,8 +92,23 @@ pub struct Scenario {
     /// Events that come or do not come as things race, also under upstream alone; they are not compared.
     #[serde(default)]
     pub may_come: Vec<String>,
+    /// Parts of objects that are not compared, as `/pv~1a-$ID/spec/nodeAffinity`, since the keepers differ there and may.
+    #[serde(default)]
+    pub may_differ: Vec<String>,
     /// Where ours ends elsewhere, and is meant to.
     pub differs: Option<Differs>,
+    /// Whether anybody keeps claims and volumes meanwhile.
+    #[serde(default = "yes")]
+    pub controllers: bool,
+    /// How many seconds the scheduler waits for volumes, where not as long as it does by itself.
+    pub bind_timeout: Option<u64>,
+    /// What the stand-in of a provisioner does for a claim; `*` is every other claim.
+    #[serde(default)]
+    pub provisioner: BTreeMap<String, Answer>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A difference that is meant.
@@ -103,6 +153,10 @@ pub struct Step {
     pub keep: BTreeMap<String, String>,
     /// What kube-scheduler would do: taken only where it does not run.
     pub in_place_of_scheduler: bool,
+    /// What the StatefulSet controller would do: taken only where it does not run.
+    pub in_place_of_stateful_sets: bool,
+    /// Taken only where the StatefulSet controller runs.
+    pub for_stateful_sets: bool,
 }
 
 impl Scenario {
@@ -132,16 +186,16 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// All of `tests/volumes`, by name; with `ONLY` in the environment, those whose name holds it.
-    pub fn all() -> Result<Vec<Self>> {
+    /// All of a subject, by name; with `ONLY` in the environment, those whose name holds it.
+    pub fn all(subject: Subject) -> Result<Vec<Self>> {
         let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
-        Ok(Self::read_all()?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+        Ok(Self::read_all(subject)?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
     }
 
-    /// All of `tests/volumes`, by name.
-    pub fn read_all() -> Result<Vec<Self>> {
+    /// All of a subject, by name.
+    pub fn read_all(subject: Subject) -> Result<Vec<Self>> {
         let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder())? {
+        for entry in std::fs::read_dir(subject.folder())? {
             let path = entry?.path();
             if path.extension().is_some_and(|end| end == "yaml") {
                 paths.push(path);
@@ -152,11 +206,6 @@ impl Scenario {
         scenarios.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(scenarios)
     }
-}
-
-/// Where the scenarios are.
-pub fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("volumes")
 }
 
 /// A text with `$ID` and `${name}` replaced.

@@ -17,9 +17,9 @@ use anyhow::{Context as _, Result, bail};
 pub const COUNT: usize = 40;
 
 /// Holds that a test of a statement exists in the crates, for those that cannot be shown from outside.
-pub fn shown_inside(number: usize) -> Result<()> {
+pub fn shown_inside(statement: &str) -> Result<()> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no workspace")?.join("crates");
-    let wanted = format!("fn pc_{number}_");
+    let wanted = format!("fn {}_", statement.to_lowercase().replace('-', "_"));
     let mut folders = vec![crates];
     while let Some(folder) = folders.pop() {
         for path in entries(&folder)? {
@@ -32,7 +32,7 @@ pub fn shown_inside(number: usize) -> Result<()> {
             }
         }
     }
-    bail!("PC-{number} cannot be shown from outside, and no test in crates/ is named pc_{number}_…")
+    bail!("{statement} cannot be shown from outside, and no test in crates/ begins with {wanted}")
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -44,7 +44,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 #[macro_export]
 macro_rules! volume_statements {
     ($outcomes:path) => {
-        $crate::volume_statements! { $outcomes;
+        $crate::statement_tests! { $outcomes; "PC-", $crate::volumes::statements::COUNT;
             1 pc_1_an_immediate_claim_and_an_available_volume_are_bound;
             2 pc_2_a_binding_that_was_cut_short_is_finished;
             3 pc_3_a_delayed_claim_waits_for_its_first_consumer;
@@ -89,16 +89,21 @@ macro_rules! volume_statements {
             31 pc_31_an_older_version_never_replaces_an_own_write;
         }
     };
-    ($outcomes:path; $($number:literal $name:ident;)+ ; $($inner:literal $inner_name:ident;)+) => {
+}
+
+/// A test for each statement: of those that scenarios show, then of those that only tests inside do.
+#[macro_export]
+macro_rules! statement_tests {
+    ($outcomes:path; $prefix:literal, $count:expr; $($number:literal $name:ident;)+ ; $($inner:literal $inner_name:ident;)+) => {
         $(#[test]
         fn $name() {
-            if let Err(wrong) = $outcomes().check_statement(concat!("PC-", $number)) {
+            if let Err(wrong) = $outcomes().check_statement(concat!($prefix, $number)) {
                 panic!("{wrong:#}");
             }
         })+
         $(#[test]
         fn $inner_name() {
-            if let Err(wrong) = $crate::volumes::statements::shown_inside($inner) {
+            if let Err(wrong) = $crate::volumes::statements::shown_inside(concat!($prefix, $inner)) {
                 panic!("{wrong:#}");
             }
         })+
@@ -106,7 +111,7 @@ macro_rules! volume_statements {
         fn every_statement_has_its_test() {
             let mut numbers: Vec<usize> = vec![$($number,)+ $($inner),+];
             numbers.sort_unstable();
-            assert!(numbers.into_iter().eq(1..=$crate::volumes::statements::COUNT));
+            assert!(numbers.into_iter().eq(1..=$count));
         }
     };
 }

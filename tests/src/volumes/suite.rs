@@ -7,50 +7,52 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::cluster::{Keeper, Server};
+use super::cluster::{Cast, Server, Setting};
 use super::observe::observe;
 use super::outcome::{Outcome, SCHEDULER, differences};
 use super::play::Player;
-use super::scenario::{Scenario, folder};
+use super::scenario::{Scenario, Subject};
 
 /// What all scenarios came to, by name.
 #[derive(Debug)]
 pub struct Outcomes {
     outcomes: BTreeMap<String, Outcome>,
     scenarios: Vec<Scenario>,
-    keeper: Keeper,
-    with_scheduler: bool,
+    cast: Cast,
     updates: bool,
 }
 
 /// Plays all scenarios. The tag keeps the names of several rounds on one server apart; it holds nothing but small letters.
 ///
 /// ```text
-///  for each set of flags:  prepare all ─► start controllers ─► play side by side ─► play the others alone ─► stop controllers
+///  for each setting:  prepare all ─► start the cast ─► play side by side ─► play the others alone ─► stop the cast
 /// ```
-pub async fn play_all(server: &Server, keeper: Keeper, tag: &str) -> Result<Outcomes> {
-    let scenarios = Scenario::all()?;
-    if scenarios.is_empty() {
-        bail!("there is no scenario to play");
-    }
-    let scheduler = server.scheduler()?;
+pub async fn play_all(server: &Server, cast: Cast, tag: &str) -> Result<Outcomes> {
+    play_some(server, cast, tag, |_| true).await
+}
+
+/// Plays those that a predicate picks.
+pub async fn play_some(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&Scenario) -> bool) -> Result<Outcomes> {
+    let mut scenarios = Scenario::all(cast.subject)?;
+    scenarios.retain(picked);
     let looks = observe(server.client().clone()).await?;
-    let mut groups: BTreeMap<&[String], Vec<(usize, &Scenario)>> = BTreeMap::new();
+    let mut groups: BTreeMap<Setting, Vec<(usize, &Scenario)>> = BTreeMap::new();
     for (index, scenario) in scenarios.iter().enumerate() {
-        groups.entry(&scenario.flags).or_default().push((index, scenario));
+        let (flags, controllers, bind_timeout) = (scenario.flags.clone(), scenario.controllers, scenario.bind_timeout);
+        groups.entry(Setting { flags, controllers, bind_timeout }).or_default().push((index, scenario));
     }
     let mut outcomes = BTreeMap::new();
-    for (flags, group) in groups {
+    for (setting, group) in groups {
         let (mut together, mut alone) = (Vec::new(), Vec::new());
         for (index, scenario) in group {
             let id = format!("{tag}{index:03}");
             let client = server.client().clone();
-            let mut player = Player::new(scenario.clone(), keeper, client, looks.clone(), id, scheduler.is_some());
+            let mut player = Player::new(scenario.clone(), cast, client, looks.clone(), id, server.is_real());
             let prepared = player.prepare().await;
             prepared.with_context(|| format!("{}, before the controllers", scenario.name))?;
             if scenario.alone { alone.push(player) } else { together.push(player) }
         }
-        let mut controllers = server.controllers(keeper, flags)?;
+        let mut processes = server.cast(cast, &setting)?;
         let mut playing = JoinSet::new();
         for player in together {
             let name = player.name().to_owned();
@@ -64,31 +66,43 @@ pub async fn play_all(server: &Server, keeper: Keeper, tag: &str) -> Result<Outc
             let name = player.name().to_owned();
             outcomes.insert(name, player.play().await);
         }
-        for process in &mut controllers {
+        for process in &mut processes {
             process.alive()?;
         }
     }
     let updates = std::env::var_os("UPDATE").is_some();
-    Ok(Outcomes { outcomes, scenarios, keeper, with_scheduler: server.has_scheduler(), updates })
+    Ok(Outcomes { outcomes, scenarios, cast, updates })
 }
 
 impl Outcomes {
+    /// With those of another part of the same scenarios.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.outcomes.extend(other.outcomes);
+        self.scenarios.extend(other.scenarios);
+        self
+    }
+
     /// Checks one scenario: it is as it expects itself, and as recorded.
     fn check(&self, scenario: &Scenario) -> Result<()> {
         let name = &scenario.name;
         let outcome = self.outcomes.get(name).with_context(|| format!("{name} was not played"))?;
         let mut wrong = Vec::new();
         wrong.extend(outcome.failure.clone());
-        let ignored = |event: &str| {
-            (!self.with_scheduler && event.contains(SCHEDULER))
-                || scenario.may_come.iter().any(|may| event.starts_with(may.as_str()))
+        // What the controllers say is compared in their own scenarios.
+        let compared = |event: &str| match self.cast.subject {
+            Subject::Volumes => self.cast.scheduler.is_some() || !event.contains(SCHEDULER),
+            Subject::Scheduling => event.contains(SCHEDULER),
         };
-        match recorded(name) {
+        let ignored =
+            |event: &str| !compared(event) || scenario.may_come.iter().any(|may| event.starts_with(may.as_str()));
+        match self.recorded(name) {
             Ok(wanted) => {
-                let found = differences(&wanted, &outcome.state, ignored);
+                let mut found = differences(&wanted, &outcome.state, ignored);
+                found.retain(|line| !scenario.may_differ.iter().any(|may| line.starts_with(may.as_str())));
                 match &scenario.differs {
-                    Some(_) if self.keeper == Keeper::Ours && !found.is_empty() => {}
-                    Some(differs) if self.keeper == Keeper::Ours => {
+                    Some(_) if self.cast.is_ours() && !found.is_empty() => {}
+                    Some(differs) if self.cast.is_ours() => {
                         wrong.push(format!("it does not differ any more: take the mark off ({})", differs.why));
                     }
                     _ => wrong.extend(found),
@@ -132,10 +146,10 @@ impl Outcomes {
         if !self.updates {
             return Ok(());
         }
-        std::fs::create_dir_all(folder().join("recorded"))?;
+        std::fs::create_dir_all(self.cast.subject.folder().join("recorded"))?;
         for (name, outcome) in &self.outcomes {
             if outcome.failure.is_none() {
-                std::fs::write(record(name), serde_json::to_string_pretty(&outcome.state)? + "\n")?;
+                std::fs::write(self.record_of(name), serde_json::to_string_pretty(&outcome.state)? + "\n")?;
             }
         }
         Ok(())
@@ -151,15 +165,15 @@ impl Outcomes {
         }
         Ok(())
     }
-}
 
-fn record(name: &str) -> PathBuf {
-    folder().join("recorded").join(format!("{name}.json"))
-}
+    fn record_of(&self, name: &str) -> PathBuf {
+        self.cast.subject.folder().join("recorded").join(format!("{name}.json"))
+    }
 
-fn recorded(name: &str) -> Result<Value> {
-    let path = record(name);
-    let text = std::fs::read_to_string(&path);
-    let text = text.with_context(|| format!("{}: not recorded: run volumes-upstream with UPDATE=1", path.display()))?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
+    fn recorded(&self, name: &str) -> Result<Value> {
+        let (path, recorder) = (self.record_of(name), self.cast.subject.recorder());
+        let text = std::fs::read_to_string(&path);
+        let text = text.with_context(|| format!("{}: not recorded: run {recorder} with UPDATE=1", path.display()))?;
+        serde_json::from_str(&text).with_context(|| path.display().to_string())
+    }
 }

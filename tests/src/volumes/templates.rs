@@ -1,8 +1,12 @@
 //! Objects in short form, so that a scenario shows what it is about: `{pv: NAME}` is a volume of 1Gi with everything that one needs, and
 //! what stands beside the name is merged over it (a `null` takes away).
+//!
+//! Some words stand for more: a pod with `claims: [data]` is for the default scheduler, on nodes of its scenario, with these claims; a
+//! volume `on: NODE` is reached from that node alone; a class that is `delayed` waits for its first consumer, and one that is `local`
+//! does so without a provisioner.
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A kind of these scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,13 +20,19 @@ pub struct Kind {
     namespaced: bool,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 12] = [
     kind("pv", "PersistentVolume", "v1", "persistentvolumes", false),
     kind("pvc", "PersistentVolumeClaim", "v1", "persistentvolumeclaims", true),
     kind("pod", "Pod", "v1", "pods", true),
     kind("node", "Node", "v1", "nodes", false),
     kind("class", "StorageClass", "storage.k8s.io/v1", "storageclasses", false),
     kind("attributes", "VolumeAttributesClass", "storage.k8s.io/v1", "volumeattributesclasses", false),
+    kind("driver", "CSIDriver", "storage.k8s.io/v1", "csidrivers", false),
+    kind("csinode", "CSINode", "storage.k8s.io/v1", "csinodes", false),
+    kind("pool", "CSIStorageCapacity", "storage.k8s.io/v1", "csistoragecapacities", true),
+    kind("attachment", "VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", false),
+    kind("priority", "PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", false),
+    kind("statefulset", "StatefulSet", "apps/v1", "statefulsets", true),
 ];
 
 const fn kind(
@@ -77,9 +87,10 @@ pub fn object(short: &Value, id: &str) -> Result<(Kind, Value)> {
     let mut whole = template(*kind, name, id);
     whole["apiVersion"] = kind.api_version.into();
     whole["kind"] = kind.name.into();
-    whole["metadata"] = json!({"name": name});
+    whole["metadata"]["name"] = name.into();
     let mut over = fields.clone();
     over.remove(kind.short);
+    words(*kind, id, &mut whole, &mut over);
     merge(&mut whole, &Value::Object(over));
     Ok((*kind, whole))
 }
@@ -95,13 +106,52 @@ fn template(kind: Kind, name: &str, id: &str) -> Value {
             "resources": {"requests": {"storage": "1Gi"}}}}),
         // No scheduler knows it unless the scenario says which.
         "pod" => json!({"spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}}),
-        "node" => json!({"status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "100"},
+        "node" => {
+            json!({"metadata": {"labels": {"kubernetes.io/hostname": name, "scenario": id}}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "100"},
             "capacity": {"cpu": "4", "memory": "8Gi", "pods": "100"},
             "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "",
-                "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+                "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
+        }
         "class" => json!({"provisioner": "csi.example.com"}),
+        "driver" => json!({"spec": {"attachRequired": false, "podInfoOnMount": false, "storageCapacity": true}}),
+        "csinode" => json!({"spec": {"drivers": []}}),
+        "pool" => json!({"storageClassName": class, "nodeTopology": {"matchLabels": {"scenario": id}}}),
+        "attachment" => json!({"spec": {"attacher": "csi.example.com"}}),
         "attributes" => json!({"driverName": "csi.example.com", "parameters": {"tier": "gold"}}),
         _ => json!({}),
+    }
+}
+
+/// What the words beside the name stand for.
+fn words(kind: Kind, id: &str, whole: &mut Value, over: &mut Map<String, Value>) {
+    match kind.short {
+        "pod" => {
+            let Some(Value::Array(claims)) = over.remove("claims") else { return };
+            let volumes = claims.iter().enumerate();
+            let volume =
+                |(index, claim)| json!({"name": format!("v{index}"), "persistentVolumeClaim": {"claimName": claim}});
+            let volumes: Vec<Value> = volumes.map(volume).collect();
+            merge(
+                whole,
+                &json!({"spec": {"schedulerName": "default-scheduler", "nodeSelector": {"scenario": id}, "volumes": volumes}}),
+            );
+        }
+        "pv" => {
+            let Some(node) = over.remove("on") else { return };
+            let expression = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+            let terms = json!([{"matchExpressions": [expression]}]);
+            merge(whole, &json!({"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}}));
+        }
+        "class" => {
+            let (delayed, local) = (over.remove("delayed").is_some(), over.remove("local").is_some());
+            if delayed || local {
+                merge(whole, &json!({"volumeBindingMode": "WaitForFirstConsumer"}));
+            }
+            if local {
+                merge(whole, &json!({"provisioner": "kubernetes.io/no-provisioner"}));
+            }
+        }
+        _ => {}
     }
 }
 
