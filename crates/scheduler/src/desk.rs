@@ -119,6 +119,11 @@ impl Desk {
     /// Takes note of an object that went.
     pub(crate) fn gone(&mut self, old: Object) {
         let (kind, key, version) = (old.kind(), old.key(), old.version());
+        // A pod may go before it was seen on the node that it was given: what it held there is free now.
+        let old = match self.catalog.nodes().pod(&key).filter(|_| kind == Kind::Pod) {
+            Some(seated) => Object::Pod(Box::new((**seated).clone())),
+            None => old,
+        };
         self.catalog.apply(Event::Gone { kind, key: key.clone(), version });
         if let Object::Pod(pod) = &old {
             self.queue.remove(&key);

@@ -122,7 +122,7 @@ async fn those_who_say_nothing_do_not_stay() {
 
 #[tokio::test]
 async fn a_component_adds_pages() {
-    let (_, health, address) = start().await;
+    let (_context, health, address) = start().await;
     assert_eq!(get(address, "/configz").await.0, 404);
     health.add_page("configz", || "{\"a\":1}".to_owned());
     assert_eq!(get(address, "/configz").await, (200, text("{\"a\":1}")));
