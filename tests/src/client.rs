@@ -82,6 +82,24 @@ impl Client {
         Ok((code, serde_json::from_slice(&bytes).unwrap_or_default()))
     }
 
+    /// Waits until pods may name a PriorityClass that was just made: kube-apiserver's admission hears of it by a watch.
+    pub async fn until_known(&self, class: &str) -> Result<()> {
+        let pod = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "asks-"},
+            "spec": {"priorityClassName": class, "containers": [{"name": "c", "image": "i"}]}});
+        let token = crate::identities::token(crate::identities::ADMIN);
+        let mut last = Value::Null;
+        for _ in 0..200 {
+            let path = "/api/v1/namespaces/default/pods?dryRun=All";
+            let (code, answer) = self.ask(&token, Method::POST, path, "application/json", Some(&pod)).await?;
+            if code == 201 {
+                return Ok(());
+            }
+            last = answer;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        anyhow::bail!("PriorityClass {class} is not known to admission: {last}")
+    }
+
     /// The code and body of a `GET` by the administrator.
     pub async fn get(&self, path: &str) -> Result<(u16, Bytes)> {
         let token = crate::identities::token(crate::identities::ADMIN);

@@ -119,6 +119,7 @@ impl Cluster {
         }
         let class = json!({"metadata": {"name": "high"}, "value": 1000});
         cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        cluster.server.client.until_known("high").await?;
         Ok(cluster)
     }
 

@@ -163,6 +163,7 @@ async fn pods_that_fit_nowhere_are_told_the_same_by_both() {
         let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
             "value": value, "preemptionPolicy": policy});
         make(&server.client, &class).await;
+        server.client.until_known(name).await.unwrap();
     }
     let theirs = kube_scheduler(server.folder(), &server.kubeconfig, Content::Protobuf).unwrap();
     let upstream = play_all(&server, &all).await;

@@ -116,6 +116,7 @@ pub async fn work(stage: &Stage) -> Result<()> {
     for (name, value) in [("low", 10), ("high", 1000)] {
         let class = json!({"metadata": {"name": name}, "value": value});
         stage.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        stage.server.client.until_known(name).await?;
         let half = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}]);
         let on = json!({"kubernetes.io/hostname": "node-0"});
         stage.pod(name, &[], json!({"containers": half, "priorityClassName": name, "nodeSelector": on})).await?;
