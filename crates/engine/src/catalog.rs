@@ -92,6 +92,11 @@ impl Catalog {
         self.assumed.keys()
     }
 
+    /// Whether the placement of this very pod is assumed.
+    pub fn is_assumed(&self, pod: &Pod) -> bool {
+        self.assumed.get(&pod.key).is_some_and(|assumed| assumed.uid == pod.uid)
+    }
+
     /// The disruption budgets.
     pub fn budgets(&self) -> impl Iterator<Item = &Budget> {
         self.budgets.values()

@@ -63,8 +63,15 @@ impl Inner {
                 Step::Wait => {
                     let end =
                         *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
-                    if tokio::time::timeout_at(end, told.notified()).await.is_err() {
-                        placement.timed_out();
+                    tokio::select! {
+                        biased;
+                        // Nothing is heard of the cluster any more. What is written stays for whoever goes on.
+                        () = self.context.tasks.stopping() => return,
+                        waited = tokio::time::timeout_at(end, told.notified()) => {
+                            if waited.is_err() {
+                                placement.timed_out();
+                            }
+                        }
                     }
                 }
                 Step::Done => break Ok(()),

@@ -50,7 +50,7 @@ impl Inner {
         let pod = {
             let mut desk = self.desk.lock();
             desk.pass_time(Instant::now());
-            let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_ours(pod) && !pod.deleting).cloned() else {
+            let Some(pod) = desk.catalog.pod(key).filter(|pod| desk.is_to_be_placed(pod)).cloned() else {
                 desk.queue.remove(key);
                 return;
             };

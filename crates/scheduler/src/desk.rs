@@ -83,6 +83,11 @@ impl Desk {
         pod.node.is_none() && !pod.ended && self.ours.contains(&pod.scheduler)
     }
 
+    /// Whether a place is to be found for a pod.
+    pub(crate) fn is_to_be_placed(&self, pod: &Pod) -> bool {
+        self.is_ours(pod) && !pod.deleting && !self.catalog.is_assumed(pod)
+    }
+
     /// A pod that was in hand needs no more scheduling. One that was made anew under its name is another pod.
     pub(crate) fn done(&mut self, pod: &Pod) {
         self.queue.done(&pod.key, &pod.uid);
@@ -141,6 +146,11 @@ impl Desk {
                 Some(Object::Pod(before)) => Some(&**before),
                 _ => None,
             };
+            if self.catalog.is_assumed(pod) {
+                // It has its place, which an older view of it does not show yet. What it is expected on is where it is.
+                self.queue.changed_in_hand(pod);
+                return;
+            }
             self.queue.set(before, pod, now);
             self.journal.came(pod, now);
             self.work.notify_one();

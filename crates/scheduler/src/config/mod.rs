@@ -20,6 +20,12 @@ pub mod plugins;
 pub mod schema;
 mod validate;
 
+/// A time of so many seconds, as far as clocks reach: some centuries are as good as for ever.
+fn duration(seconds: u64) -> Duration {
+    const LONGEST: u64 = 100 * 365 * 24 * 3600;
+    Duration::from_secs(seconds.min(LONGEST))
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -168,8 +174,7 @@ impl Configuration {
         if !found.problems.is_empty() {
             return Err(found.problems);
         }
-        let seconds =
-            |seconds: Option<i64>| Duration::from_secs(seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(1));
+        let seconds = |seconds: Option<i64>| duration(seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(1));
         Ok(Self {
             profiles,
             extenders,
@@ -218,7 +223,7 @@ fn meaning(profile: &document::Profile, running: &Running, arguments: &AllArgume
         name: profile.scheduler_name.as_deref().unwrap_or_default().into(),
         rules,
         preemption: running.at(Point::PostFilter, "DefaultPreemption").then_some(candidates),
-        bind_timeout: Duration::from_secs(arguments.volumes.bind_timeout()),
+        bind_timeout: duration(arguments.volumes.bind_timeout()),
     }
 }
 

@@ -198,6 +198,15 @@ impl PodQueue {
         }
     }
 
+    /// A pod changed that has a place already, though nobody else knows of it: it counts should the place be lost.
+    pub fn changed_in_hand(&mut self, pod: &Pod) {
+        let Some(entry) = self.pods.get_mut(&pod.key).filter(|entry| entry.pod.uid == pod.uid) else { return };
+        if let State::InHand { taken_as } = &mut entry.state {
+            let old = std::mem::replace(&mut entry.pod, pod.clone());
+            taken_as.get_or_insert_with(|| Box::new(old));
+        }
+    }
+
     /// A pod is not to be scheduled any more.
     pub fn remove(&mut self, key: &ObjectKey) {
         self.leave(key);

@@ -48,7 +48,9 @@ impl Recent {
 
     /// A pod is judged by what is known now.
     pub(super) fn begin(&mut self, pod: &ObjectKey) {
-        self.judged.insert(pod.clone(), self.first + self.changes.len() as u64);
+        // Who is judged twice in one go has seen nothing of what came in between.
+        let now = self.first + self.changes.len() as u64;
+        self.judged.entry(pod.clone()).or_insert(now);
     }
 
     /// A pod's decision is over. Returns the changes that it did not see; `None` where they are too many to tell.
