@@ -9,7 +9,7 @@
 //!   └──── conditions, events (report.rs) ◄────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Everything that decides stands under one lock, the [`desk::Desk`]: an event is either before a decision or after it. What
+//! Everything that decides stands under one lock, the desk (`desk.rs`): an event is either before a decision or after it. What
 //! talks to the API server never holds it.
 
 mod binding;
