@@ -169,7 +169,26 @@ pub fn normal(text: &str) -> String {
     for (pattern, word) in PATTERNS.iter() {
         text = pattern.replace_all(&text, *word).into_owned();
     }
-    text
+    sort_map_complaints(&text)
+}
+
+/// Complaints about the entries of one map (`* spec.hard[pods]: ...`) in the order of their keys: the real server looks at a map in an
+/// order of its own each time. All others stay where they are.
+fn sort_map_complaints(text: &str) -> String {
+    let entry = |line: &str| -> Option<(String, String)> {
+        let (map, rest) = line.strip_prefix("* ")?.split_once('[')?;
+        let (key, _) = rest.split_once("]: ")?;
+        let is_key = !map.contains(':') && key.bytes().any(|byte| !byte.is_ascii_digit());
+        is_key.then(|| (map.to_owned(), key.to_owned()))
+    };
+    let mut lines: Vec<(Option<(String, String)>, &str)> =
+        text.split_inclusive('\n').map(|line| (entry(line), line)).collect();
+    for of_one_map in
+        lines.chunk_by_mut(|(a, _), (b, _)| a.is_some() && a.as_ref().map(|a| &a.0) == b.as_ref().map(|b| &b.0))
+    {
+        of_one_map.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// What differs between two answers, line by line; empty where nothing does.
@@ -220,6 +239,10 @@ mod tests {
                 "Events:\n  Type     Reason  Age   From  Message\n  ----     ------  ----  ----  -------\n  \
                  Warning  ClusterIPNotAllocated  5s  ipallocator-repair-controller  Cluster IP: 10.0.0.1\n",
                 "Events:  <none>\n",
+            ),
+            (
+                "* a[1]: x\n* a[0]: x\n* m[b]: 2\n* m[b]: 1\n* m[a]: x\n* n[a]: x\n* m: x\n",
+                "* a[1]: x\n* a[0]: x\n* m[a]: x\n* m[b]: 2\n* m[b]: 1\n* n[a]: x\n* m: x\n",
             ),
             ("configmap/gen-x2b4z created", "configmap/gen-<letters> created"),
             (r#"{"b":1,"a":"2026-01-01T00:00:00Z"}"#, "{\n  \"a\": \"<time>\",\n  \"b\": 1\n}"),

@@ -18,8 +18,6 @@ use plimsoll_scheduler::config::ExtenderConfig;
 use plimsoll_scheduler::extenders::{Extender, Extenders, Transport};
 use serde_json::{Value, json};
 
-const STATIC: &str = "kubernetes.io/no-provisioner";
-
 /// The verbs that were asked, with what was sent.
 type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
@@ -63,13 +61,7 @@ fn config(verbs: &[&str]) -> ExtenderConfig {
 /// Two nodes and a scheduler that asks this extender.
 async fn cluster(extender: Extender) -> (Lab, Context) {
     let lab = Lab::new().await;
-    for (node, zone) in [("n1", "a"), ("n2", "b")] {
-        lab.node(node, zone).await;
-        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
-        let status = json!({"status": {"allocatable": amounts, "capacity": amounts}});
-        lab.objects.merge::<Value>(Resource::NODES, "", node, "status", &status).await.unwrap();
-    }
-    lab.class("local", STATIC, true, json!({})).await;
+    lab.two_zones().await;
     let context = lab.context();
     plimsoll_controllers::start(&context, &Controllers::default());
     plimsoll_scheduler::start(&context, Options { extenders: Extenders::from(vec![extender]), ..Options::default() });

@@ -27,10 +27,7 @@ async fn bare(nodes: &[&str]) -> (Lab, Context) {
 async fn empty(nodes: &[&str]) -> Lab {
     let lab = Lab::new().await;
     for node in nodes {
-        lab.node(node, "a").await;
-        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
-        let status = json!({"status": {"allocatable": amounts, "capacity": amounts}});
-        lab.objects.merge::<Value>(Resource::NODES, "", node, "status", &status).await.unwrap();
+        lab.roomy_node(node, "a").await;
     }
     for (name, value, policy) in [
         (LOW, 10, "PreemptLowerPriority"),

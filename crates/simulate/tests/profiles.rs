@@ -35,10 +35,7 @@ profiles:
 async fn cluster() -> (Lab, Context) {
     let lab = Lab::new().await;
     for node in ["n1", "n2"] {
-        lab.node(node, "a").await;
-        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
-        let status = json!({"status": {"allocatable": amounts, "capacity": amounts}});
-        lab.objects.merge::<Value>(Resource::NODES, "", node, "status", &status).await.unwrap();
+        lab.roomy_node(node, "a").await;
     }
     let context = lab.context();
     let configuration = Configuration::read(CONFIGURATION, AllGates::default()).unwrap();

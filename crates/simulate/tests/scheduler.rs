@@ -10,18 +10,10 @@ use plimsoll_runtime::{Context, Resource};
 use plimsoll_scheduler::Options;
 use serde_json::{Value, json};
 
-const STATIC: &str = "kubernetes.io/no-provisioner";
-
 /// Two nodes with room for pods, and the scheduler and the controllers on them.
 async fn cluster() -> (Lab, Context) {
     let lab = Lab::new().await;
-    for (node, zone) in [("n1", "a"), ("n2", "b")] {
-        lab.node(node, zone).await;
-        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
-        let status = json!({"status": {"allocatable": amounts, "capacity": amounts}});
-        lab.objects.merge::<Value>(Resource::NODES, "", node, "status", &status).await.unwrap();
-    }
-    lab.class("local", STATIC, true, json!({})).await;
+    lab.two_zones().await;
     let context = lab.context();
     plimsoll_controllers::start(&context, &Controllers::default());
     plimsoll_scheduler::start(&context, Options::default());

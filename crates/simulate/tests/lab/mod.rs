@@ -118,6 +118,22 @@ impl Lab {
         self.create(Resource::NODES, json!({"metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: zone}}})).await;
     }
 
+    /// A node with room for pods: 4 cpu.
+    pub async fn roomy_node(&self, name: &str, zone: &str) {
+        self.node(name, zone).await;
+        let amounts = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
+        let status = json!({"status": {"allocatable": amounts, "capacity": amounts}});
+        self.objects.merge::<Value>(Resource::NODES, "", name, "status", &status).await.unwrap();
+    }
+
+    /// Two nodes in two zones with room for pods, and a class of the volumes that are there.
+    pub async fn two_zones(&self) {
+        for (node, zone) in [("n1", "a"), ("n2", "b")] {
+            self.roomy_node(node, zone).await;
+        }
+        self.class("local", "kubernetes.io/no-provisioner", true, json!({})).await;
+    }
+
     pub async fn class(&self, name: &str, provisioner: &str, delayed: bool, more: Value) {
         let mode = if delayed { "WaitForFirstConsumer" } else { "Immediate" };
         let mut class = json!({"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode});
