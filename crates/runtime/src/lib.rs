@@ -18,6 +18,7 @@ pub mod requests;
 pub mod resource;
 pub mod tasks;
 pub mod throttle;
+pub mod transport;
 pub mod treatment;
 pub mod write;
 

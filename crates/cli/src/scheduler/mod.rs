@@ -19,7 +19,7 @@ use plimsoll_scheduler::extenders::Extenders;
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::process::{self, Process, gates};
+use crate::process::{self, Process, Threads, gates};
 
 use args::SchedulerArgs;
 use settings::Settings;
@@ -39,7 +39,7 @@ pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure
         printer.note(&format!("the configuration was written to {}", file.display()));
         return Ok(Found::Placeable);
     }
-    process::block_on(&args.process, serve(args, &settings, gates, printer))
+    process::block_on(&args.process, Threads::One, serve(args, &settings, gates, printer))
 }
 
 async fn serve(
