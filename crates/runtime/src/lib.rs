@@ -1,6 +1,7 @@
 //! What every Plimsoll process needs, and nothing about volumes: a context (client, time, randomness, figures, gates),
 //! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
 
+mod answer;
 pub mod context;
 pub mod error;
 #[cfg(test)]
