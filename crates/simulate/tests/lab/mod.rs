@@ -65,6 +65,21 @@ impl Lab {
         (Context::new(client, self.clock.clone(), Arc::new(Entropy::seeded(8))), told)
     }
 
+    /// The same for a component whose events are each written after a while.
+    pub fn slow_events(&self, after: Duration) -> Context {
+        let inner = service(&self.core);
+        let slow = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let inner = inner.clone();
+            async move {
+                if request.uri().path().contains("/events") {
+                    tokio::time::sleep(after).await;
+                }
+                inner.oneshot(request).await
+            }
+        });
+        Context::new(kube::Client::new(slow, "default"), self.clock.clone(), Arc::new(Entropy::seeded(8)))
+    }
+
     pub async fn create(&self, resource: Resource, object: Value) -> Value {
         let mut object = object;
         object["apiVersion"] = json!(resource.api_version());
