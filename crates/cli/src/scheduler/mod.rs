@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_runtime::lease;
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
 use plimsoll_scheduler::config::gates::UpstreamGates;
@@ -64,6 +65,7 @@ async fn serve(
         decisions,
         longest_stay: args.pod_max_in_unschedulable_pods_duration,
         early: gates.upstream.pop_from_backoff,
+        host: lease::host(),
         ..Options::from(settings.configuration.clone())
     };
     process
