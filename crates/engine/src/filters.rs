@@ -8,6 +8,7 @@ mod amounts;
 mod domains;
 mod inter_pod_affinity;
 mod node_affinity;
+mod node_declared_features;
 mod node_name;
 mod node_ports;
 mod node_resources_fit;
@@ -37,6 +38,7 @@ use crate::view::ClusterView;
 
 use inter_pod_affinity::InterPodAffinity;
 use node_affinity::NodeAffinity;
+use node_declared_features::NodeDeclaredFeatures;
 use node_name::NodeName;
 use node_ports::NodePorts;
 use node_resources_fit::NodeResourcesFit;
@@ -58,6 +60,7 @@ pub struct NodeFilters<'p> {
     resources: Option<NodeResourcesFit>,
     spread: TopologySpread<'p>,
     pod_affinity: InterPodAffinity<'p>,
+    features: Option<NodeDeclaredFeatures>,
 }
 
 impl<'p> NodeFilters<'p> {
@@ -93,6 +96,7 @@ impl<'p> NodeFilters<'p> {
             resources: on(Plugin::NodeResourcesFit).then(|| NodeResourcesFit::prepare(pod, rules)),
             spread,
             pod_affinity,
+            features: on(Plugin::NodeDeclaredFeatures).then(|| NodeDeclaredFeatures::prepare(pod)).flatten(),
         }
     }
 
@@ -112,6 +116,7 @@ impl<'p> NodeFilters<'p> {
         self.pod_refusals.is_empty()
             && self.node_name.fits(row)
             && self.unschedulable.is_none_or(|filter| filter.fits(row))
+            && self.features.is_none_or(|filter| filter.fits(row))
             && self.taints.is_none_or(|filter| filter.fits(row))
             && self.resources.as_ref().is_none_or(|filter| filter.fits(row))
             && self.ports.is_none_or(|filter| filter.fits(row))
@@ -131,6 +136,7 @@ impl<'p> NodeFilters<'p> {
         refusals.extend(self.resources.iter().flat_map(|filter| filter.refusals(row)));
         refusals.extend(self.spread.refusal(row));
         refusals.extend(self.pod_affinity.refusal(row));
+        refusals.extend(self.features.and_then(|filter| filter.refusal(row)));
         refusals
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use plimsoll_engine::gates::{Gate, Gates};
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::model::{
-    HostPort, Node, Pod, PodTerm, Resources, SpreadConstraint, Taint, TaintEffect, Toleration, Version,
+    Feature, Features, HostPort, Node, Pod, PodTerm, Resources, SpreadConstraint, Taint, TaintEffect, Toleration,
+    Version,
 };
 use plimsoll_engine::rules::Rules;
 use plimsoll_engine::selector::LabelSelector;
@@ -234,6 +235,9 @@ fn waiting_pod(name: &str, dice: &mut Dice) -> Pod {
         let operator = "Exists".into();
         made.tolerations.push(Toleration { key: "k".into(), operator, value: "".into(), effect: None });
     }
+    if dice.one_in(5) {
+        made.features = random_features(dice);
+    }
     made
 }
 
@@ -246,7 +250,12 @@ fn random_node(name: &str, dice: &mut Dice) -> Node {
     };
     let cpu = dice.pick(&[4000, 2000, 8000]);
     let allocatable = Resources { cpu_milli: cpu, pods: dice.pick(&[3, 2, 10]), ..Resources::default() };
-    Node { taints, unschedulable: dice.one_in(6), allocatable, ..node(name, &text) }
+    let features = random_features(dice);
+    Node { taints, unschedulable: dice.one_in(6), allocatable, features, ..node(name, &text) }
+}
+
+fn random_features(dice: &mut Dice) -> Features {
+    Feature::ALL.into_iter().take(2).filter(|_| dice.one_in(2)).collect()
 }
 
 /// A change of a known object rather than another object: most real changes are small.
@@ -257,10 +266,11 @@ fn random_object(kind: Kind, key: &ObjectKey, before: Option<&Object>, dice: &mu
         (Kind::Node, Some(Object::Node(node))) if small => {
             let other = random_node(&key.name, dice);
             let mut node = node.clone();
-            match dice.roll(4) {
+            match dice.roll(5) {
                 0 => node.labels = other.labels,
                 1 => node.taints = other.taints,
                 2 => node.unschedulable = other.unschedulable,
+                3 => node.features = other.features,
                 _ => node.allocatable = other.allocatable,
             }
             Object::Node(node)

@@ -46,7 +46,7 @@ pub const GATES: [(&str, GateTreatment); 37] = [
     ("InPlacePodVerticalScalingSchedulerPreemption", NotBuilt("a resize that a node cannot take yet preempts nobody")),
     ("InterPodAffinityHostnameFastPath", Indifferent("it changes how upstream counts, not what comes out")),
     ("MatchLabelKeysInPodTopologySpread", SPREAD),
-    ("NodeDeclaredFeatures", Indifferent("no node is refused for a feature that it does not declare")),
+    ("NodeDeclaredFeatures", AlwaysOn("nodes are refused for what they do not declare")),
     ("NodeInclusionPolicyInPodTopologySpread", SPREAD),
     ("NominatedNodeNameForExpectation", AlwaysOn("others are told where a pod is going while its volumes are bound")),
     ("OpportunisticBatching", Indifferent("verdicts are kept and reused whatever this says")),

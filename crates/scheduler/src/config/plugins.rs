@@ -149,12 +149,7 @@ pub const PLUGINS: [Known; 24] = [
     known("NodeResourcesBalancedAllocation", SCORES, 1),
     known("ImageLocality", &[Score], 1),
     known("DefaultBinder", &[Bind], 0),
-    Known {
-        name: "NodeDeclaredFeatures",
-        points: FILTERS,
-        treatment: Noted("no node is refused for a feature that it does not declare"),
-        by_default: Some(0),
-    },
+    known("NodeDeclaredFeatures", FILTERS, 0),
     refused("DeferredPodScheduling", "a resize that a node cannot take yet preempts nobody"),
     refused("GangScheduling", GROUPS),
     refused("PodGroupPodsCount", GROUPS),
