@@ -30,7 +30,7 @@ pub(crate) use taint_toleration::tolerated;
 use std::collections::BTreeSet;
 
 use crate::labels::Name;
-use crate::model::Pod;
+use crate::model::{Node, Pod};
 use crate::nodes::NodeRow;
 use crate::reason::{Plugin, Refusal};
 use crate::rules::Rules;
@@ -98,6 +98,14 @@ impl<'p> NodeFilters<'p> {
             pod_affinity,
             features: on(Plugin::NodeDeclaredFeatures).then(|| NodeDeclaredFeatures::prepare(pod)).flatten(),
         }
+    }
+
+    /// Takes note of a pod that came to a node, or left it, since these were prepared: they are then what they would be if
+    /// prepared anew. Room and ports are read from the node itself.
+    pub(crate) fn note(&mut self, pod: &Pod, cluster: &ClusterView<'_>, node: &Node, other: &Pod, came: bool) {
+        let amount = if came { 1 } else { -1 };
+        self.spread.note(pod, node, other, amount);
+        self.pod_affinity.note(pod, cluster, node, other, amount);
     }
 
     /// Refusals of the pod as a whole, in upstream's order of plugins. Where there is one, no node is judged.
