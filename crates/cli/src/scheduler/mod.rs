@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(6);
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure> {
     let mut upstream = UpstreamGates::default();
-    let gates = gates::read(&args.process.feature_gates, printer, |name, on| upstream.set(name, on))?;
+    let gates = gates::read(&args.process.feature_gates, printer, |name, on| Some(upstream.set(name, on)))?;
     let gates = AllGates { ours: gates.gates, upstream };
     let settings = Settings::read(args, gates)?;
     if let Some(file) = &args.write_config_to {
