@@ -16,8 +16,10 @@ pub mod recorder;
 pub mod reflector;
 pub mod requests;
 pub mod resource;
+pub mod spans;
 pub mod tasks;
 pub mod throttle;
+pub mod transport;
 pub mod treatment;
 pub mod write;
 
@@ -31,5 +33,6 @@ pub use queue::{Backoff, Next, Queue};
 pub use recorder::{About, Recorder, Severity};
 pub use reflector::{Selection, reflect};
 pub use resource::Resource;
+pub use spans::Spans;
 pub use tasks::Tasks;
 pub use treatment::Treatment;
