@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::Inner;
 use crate::figures::Outcome;
 use crate::journal::Attempt;
+use crate::traces::Record;
 
 /// A pod that counts as placed though the API server does not know of it yet.
 pub(crate) struct Assumed {
@@ -29,8 +30,8 @@ pub(crate) struct Assumed {
     /// Told when there may be something to do for the placement.
     pub(crate) told: Arc<Notify>,
     pub(crate) attempt: Attempt,
-    /// What the decision log will say, where there is one.
-    pub(crate) line: Option<Value>,
+    /// What the decision log and spans will say, where there are any.
+    pub(crate) record: Record,
 }
 
 /// What a placement does next, as far as this side is concerned.
@@ -55,12 +56,16 @@ impl Inner {
                     if matches!(write, Write::BindPod { .. }) {
                         bound_volumes = Some(Instant::now());
                     }
-                    match self.write_for(&assumed, write).await {
+                    let phase = assumed.record.writes(&write);
+                    let written = self.write_for(&assumed, write).await;
+                    assumed.record.wrote(phase, written.as_ref().err());
+                    match written {
                         Ok(version) => placement.written(version),
                         Err(error) => placement.refused(error),
                     }
                 }
                 Step::Wait => {
+                    assumed.record.waits();
                     let end =
                         *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
                     tokio::select! {
@@ -81,7 +86,7 @@ impl Inner {
         self.carried_out(&assumed, began, bound_volumes, outcome.is_ok());
         match outcome {
             Ok(()) => {
-                self.ended(&assumed.pod, assumed.attempt, assumed.line.take(), Outcome::Scheduled, "");
+                self.ended(&assumed.pod, assumed.attempt, std::mem::take(&mut assumed.record), Outcome::Scheduled, "");
                 let mut desk = self.desk.lock();
                 desk.placements.end(&assumed.pod);
                 desk.done(&assumed.pod);
@@ -210,7 +215,10 @@ impl Inner {
         desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
-            Some(known) => self.fail_after(&mut desk, &known, why, assumed.attempt, assumed.line.take()),
+            Some(known) => {
+                let record = std::mem::take(&mut assumed.record);
+                self.fail_after(&mut desk, &known, why, assumed.attempt, record);
+            }
             None => {
                 // Who looks for what became of the pod finds it among the events, as upstream has it; one that has its node
                 // after all is no failure.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use plimsoll_engine::gates::Gates;
+use plimsoll_runtime::spans::{Spans, SpansConfig};
 use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle};
 
 use crate::Found;
@@ -37,6 +38,8 @@ pub struct Process<'a> {
     pub doing: &'static str,
     /// Pages beside health and metrics, by name: what they show does not change.
     pub pages: Vec<(&'static str, String)>,
+    /// Where spans go; none are kept where nobody asked for them.
+    pub spans: Option<SpansConfig>,
 }
 
 /// Runs a future of this process on its own threads.
@@ -66,6 +69,9 @@ impl Process<'_> {
         let for_the_lease = context.client.clone();
         if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
             context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
+        }
+        if let Some(spans) = &self.spans {
+            context.spans = Spans::start(&context, spans.clone());
         }
         for (name, text) in self.pages.clone() {
             context.health.add_page(name, move || text.clone());

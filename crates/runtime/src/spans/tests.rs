@@ -64,7 +64,7 @@ async fn work(spans: &Spans) {
     tokio::time::sleep(Duration::from_millis(600)).await;
     trace.add(Phase::since("asking", second).call().failed(Some("nobody there")));
     let list = Value::List(vec!["x".into(), "y".into()]);
-    trace.add_around(Phase::since("second", second).with("count", 7usize).with("all", list));
+    trace.add_around(1, Phase::since("second", second).with("count", 7usize).with("all", list));
 }
 
 fn dropped(context: &Context, reason: &str) -> u64 {

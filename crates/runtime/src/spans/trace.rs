@@ -189,10 +189,10 @@ impl Trace {
         self.top.phases.push(phase);
     }
 
-    /// Adds a phase that all those which began since it did are parts of.
-    pub fn add_around(&mut self, mut phase: Phase) {
-        let (inside, before) = std::mem::take(&mut self.top.phases).into_iter().partition(|p| p.began >= phase.began);
-        (phase.phases, self.top.phases) = (inside, before);
+    /// Adds a phase that all those so far, but for the `first` ones, are parts of.
+    pub fn add_around(&mut self, first: usize, mut phase: Phase) {
+        let all = &mut self.top.phases;
+        phase.phases = all.split_off(first.min(all.len()));
         self.add(phase);
     }
 }

@@ -22,6 +22,7 @@ use crate::Inner;
 use crate::binding::Assumed;
 use crate::desk::Desk;
 use crate::nominations::Refused;
+use crate::traces::Calls;
 
 /// What is said of a node that an extender leaves out without a word.
 const WITHOUT_A_WORD: &str = "node(s) were left out by an extender";
@@ -68,13 +69,16 @@ impl Inner {
             Err(error) => return self.fail(&mut self.desk.lock(), &pod, &format!("reading the pod: {error}")),
         };
         let node = |name: &Name| self.nodes.get(name);
-        let case = Case { pod: &pod, whole, node: &node };
+        let case = Case { pod: &pod, whole, node: &node, calls: Calls::new(&self.context.spans) };
         let (ranked, nominated) = {
             let mut desk = self.desk.lock();
             // What changes while they are asked is not to be missed.
             desk.queue.judging(&pod.key);
             let nominated = desk.nominations.of(&pod).cloned();
-            (desk.rank(&pod, &self.profile(&pod).rules), nominated)
+            let began = case.calls.mark();
+            let ranked = desk.rank(&pod, &self.profile(&pod).rules);
+            self.passed(&mut desk, &pod, "rank", began);
+            (ranked, nominated)
         };
         let asked = match ranked {
             Ok(ranked) => self.ask(&case, ranked, nominated).await,
@@ -82,6 +86,7 @@ impl Inner {
         };
         let refused = {
             let mut desk = self.desk.lock();
+            desk.journal.add(&pod, case.calls.take());
             if !desk.has(&pod) {
                 return desk.done(&pod);
             }
@@ -162,6 +167,7 @@ impl Inner {
         };
         let accepted = self.ask_about_victims(case, &candidates).await;
         let mut desk = self.desk.lock();
+        desk.journal.add(&pod, case.calls.take());
         if !desk.has(&pod) {
             return desk.done(&pod);
         }
