@@ -19,6 +19,9 @@ use crate::args::{Cli, Verb};
 use crate::failure::Failure;
 use crate::printer::Printer;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a command that did its work has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {

@@ -16,6 +16,7 @@ mod figures;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -152,6 +153,9 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
         W: Future<Output = Result<Next, Error>>,
     {
         let mut running = FuturesUnordered::new();
+        // Made once: each costs a lock to begin and to end, and this is polled at every step of everything that runs.
+        let mut stopped = pin!(stop.cancelled());
+        let mut due = pin!(tokio::time::sleep_until(Instant::now()));
         loop {
             while running.len() < width.max(1)
                 && !stop.is_cancelled()
@@ -160,13 +164,17 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
                 let job = work(key.clone());
                 running.push(async move { (key, job.await) });
             }
-            let due = self.next_due();
+            // While all hands are full, what becomes due waits for one of them.
+            let next = self.next_due().filter(|_| running.len() < width.max(1));
+            if let Some(next) = next.filter(|next| *next != due.deadline()) {
+                due.as_mut().reset(next);
+            }
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = &mut stopped => break,
                 Some((key, result)) = running.next(), if !running.is_empty() => self.done(key, result),
                 () = self.changed.notified() => {}
-                () = wait_until(due), if due.is_some() => {}
+                () = &mut due, if next.is_some() => {}
             }
         }
         while let Some((key, result)) = running.next().await {
@@ -231,12 +239,6 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
                 state.delay(key, at);
             }
         }
-    }
-}
-
-async fn wait_until(due: Option<Instant>) {
-    if let Some(due) = due {
-        tokio::time::sleep_until(due).await;
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod book;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,8 +124,10 @@ async fn run(shared: Arc<Shared>, mut queue: mpsc::Receiver<Event>) {
             write.event
         }
     };
-    let closing = shared.closing.clone();
-    let (mut forget, mut refresh) = (Instant::now() + SILENCE, Instant::now() + REFRESH);
+    // Made once: each costs a lock to begin and to end, and this is polled at every step of every event's writing.
+    let mut closing = pin!(shared.closing.cancelled());
+    let mut forget = pin!(tokio::time::sleep(SILENCE));
+    let mut refresh = pin!(tokio::time::sleep(REFRESH));
     let mut said_all = false;
     while !(said_all && begun.is_empty()) {
         tokio::select! {
@@ -134,16 +137,16 @@ async fn run(shared: Arc<Shared>, mut queue: mpsc::Receiver<Event>) {
                 Some(event) => begun.extend(book.said(event).map(begin)),
                 None => said_all = true,
             },
-            () = closing.cancelled(), if !said_all && begun.len() < BEGUN => match queue.try_recv() {
+            () = &mut closing, if !said_all && begun.len() < BEGUN => match queue.try_recv() {
                 Ok(event) => begun.extend(book.said(event).map(begin)),
                 Err(_) => said_all = true,
             },
-            () = tokio::time::sleep_until(forget), if !book.is_empty() => {
-                forget = Instant::now() + SILENCE;
+            () = &mut forget, if !book.is_empty() => {
+                forget.as_mut().reset(Instant::now() + SILENCE);
                 begun.extend(book.forget().into_iter().map(begin));
             }
-            () = tokio::time::sleep_until(refresh), if !book.is_empty() => {
-                refresh = Instant::now() + REFRESH;
+            () = &mut refresh, if !book.is_empty() => {
+                refresh.as_mut().reset(Instant::now() + REFRESH);
                 begun.extend(book.refresh().into_iter().map(begin));
             }
         }

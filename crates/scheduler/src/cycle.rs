@@ -106,8 +106,7 @@ impl Inner {
             desk.nomination_left(pod, left);
         }
         if expect {
-            // Its volumes take a while; whoever makes nodes, or takes them away, is told now.
-            self.reporter.nominate(pod, Nominate::To(choice.node.clone()));
+            self.reporter.expect(pod, choice.node.clone());
         }
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
         let told = Arc::new(Notify::new());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_api::kinds::Pod as ApiPod;
 use plimsoll_engine::labels::{Name, ObjectKey};
@@ -16,6 +17,10 @@ use crate::world::World;
 
 /// How many conditions are written at a time: pods that fit nowhere come in bursts.
 const WIDTH: usize = 16;
+
+/// How long a pod's volumes may take before it is written down where it is expected: most take less, and whoever makes nodes, or
+/// takes them away, looks less often than that. It saves one call in four, and everybody's hearing of it.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 
 /// Why a pod is not scheduled, as its condition says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +165,12 @@ impl Reporter {
         self.say(&pod.scheduler, Saying { about, related: None, severity, reason, action, note });
     }
 
+    /// A pod is expected on a node as soon as its volumes are there.
+    pub(crate) fn expect(&self, pod: &Pod, node: Name) {
+        self.keep(pod, None, Nominate::To(node));
+        self.inner.queue.add_after(pod.key.clone(), SHORT_WAIT);
+    }
+
     /// A pod is expected on a node, or not any more.
     pub(crate) fn nominate(&self, pod: &Pod, nominate: Nominate) {
         self.want(pod, None, nominate);
@@ -185,6 +196,11 @@ impl Reporter {
     }
 
     fn want(&self, pod: &Pod, condition: Option<(Reason, String)>, nominate: Nominate) {
+        self.keep(pod, condition, nominate);
+        self.inner.queue.add(pod.key.clone());
+    }
+
+    fn keep(&self, pod: &Pod, condition: Option<(Reason, String)>, nominate: Nominate) {
         let newer = Wanted { uid: pod.uid.clone(), condition, nominate };
         let mut all = self.lock();
         let wanted = match all.remove(&pod.key) {
@@ -192,8 +208,6 @@ impl Reporter {
             None => newer,
         };
         all.insert(pod.key.clone(), wanted);
-        drop(all);
-        self.inner.queue.add(pod.key.clone());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ObjectKey, Wanted>> {

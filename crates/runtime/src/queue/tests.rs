@@ -190,3 +190,16 @@ async fn figures_have_upstreams_names() {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
 }
+
+/// Once it spun here until a hand was free, and in virtual time for ever.
+#[tokio::test(start_paused = true)]
+async fn what_becomes_due_while_all_hands_are_full_waits_for_one() {
+    let queue = Queue::new(Backoff::default());
+    queue.add("a");
+    queue.add_after("b", Duration::from_secs(1));
+    let log = run_for(&queue, 1, 5, async |_, _| {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Ok(Next::Done)
+    });
+    assert_eq!(log.await, [(0, "a"), (3000, "b")]);
+}
