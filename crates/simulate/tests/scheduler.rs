@@ -70,7 +70,8 @@ async fn rg_8_a_refusal_is_unschedulable_and_what_fails_while_volumes_are_bound_
     let lab = Lab::new().await;
     lab.two_zones().await;
     lab.class("nobody", "nobody.example", true, json!({})).await;
-    let hasty = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [
+    let hasty =
+        "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [
         {name: VolumeBinding, args: {bindTimeoutSeconds: 3}}]}]}";
     let configuration = Configuration::read(hasty, AllGates::default()).unwrap();
     plimsoll_scheduler::start(&lab.context(), Options::from(configuration));
