@@ -17,17 +17,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use plimsoll_api::kinds::Pod as ApiPod;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
+use plimsoll_runtime::spans::{self, Phase, Trace};
 use plimsoll_runtime::{Error, Preconditions, Resource};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::Inner;
 use crate::desk::Desk;
 use crate::report::Nominate;
+use crate::traces::NODE;
 
 /// How many victims are asked to go at a time.
 const WIDTH: usize = 16;
@@ -52,6 +56,16 @@ pub(crate) struct Eviction {
     preemptor: Arc<Pod>,
     node: Name,
     victims: Vec<Arc<Pod>>,
+}
+
+impl Eviction {
+    /// The span of asking them to go.
+    fn told(&self, began: Instant, answers: &[Result<(), Error>]) -> Phase {
+        let victims = self.victims.iter().map(|victim| victim.key.to_string().into()).collect();
+        let error = answers.iter().find_map(|answer| answer.as_ref().err()).map(Error::to_string);
+        let phase = Phase::since("evict", began).call().with(NODE, &self.node).failed(error.as_deref());
+        phase.with("plimsoll.victims", spans::Value::List(victims))
+    }
 }
 
 /// How asking a pod to go ended.
@@ -92,8 +106,10 @@ impl Inner {
             nominated: nominated.as_ref(),
             expected,
         };
+        let began = Instant::now();
         let found = desk.catalog.preempt(pod, attempt);
-        self.figures.preempted(found.best().map(|best| best.victims.len()));
+        self.figures.looked_for_room(&found, began.elapsed());
+        self.passed(desk, pod, "find room", Some(began).filter(|_| self.context.spans.is_on()));
         Ok(found)
     }
 
@@ -131,9 +147,15 @@ impl Inner {
 
     /// Asks the victims to go, beside the loop. Until then the pod stays in hand: tried again too early, it would look for
     /// victims elsewhere.
-    pub(crate) fn evict(self: &Arc<Self>, eviction: Eviction, refused_by: BTreeSet<(Plugin, Code)>) {
+    pub(crate) fn evict(
+        self: &Arc<Self>,
+        eviction: Eviction,
+        refused_by: BTreeSet<(Plugin, Code)>,
+        trace: Option<Box<Trace>>,
+    ) {
         let scheduler = self.clone();
         self.context.tasks.spawn("preemption", async move {
+            let began = Instant::now();
             let requests = eviction.victims.iter().map(|victim| {
                 let (scheduler, victim) = (scheduler.clone(), victim.clone());
                 let (preemptor, node) = (eviction.preemptor.clone(), eviction.node.clone());
@@ -142,6 +164,10 @@ impl Inner {
             let requests: Vec<_> = requests.collect();
             let answers: Vec<Result<(), Error>> = stream::iter(requests).buffer_unordered(WIDTH).collect().await;
             let asked = answers.iter().all(Result::is_ok);
+            scheduler.figures.made_room(asked, began.elapsed());
+            if let Some(mut trace) = trace {
+                trace.add(eviction.told(began, &answers));
+            }
             for error in answers.into_iter().filter_map(Result::err) {
                 tracing::warn!(pod = %eviction.preemptor.key, %error, "a victim of preemption stays for now");
             }
@@ -193,16 +219,30 @@ impl Inner {
             let objects = self.context.objects();
             match objects.merge_lists::<Value>(Resource::PODS, namespace, name, "status", &patch).await {
                 Ok(_) => {}
-                // Not there, or another of that name.
-                Err(Error::NotFound(_) | Error::Conflict(_)) => return Ok(Asked::Gone),
+                Err(error) if self.is_gone(victim, &error).await? => return Ok(Asked::Gone),
                 Err(error) => return Err(error),
             }
         }
         let only_if = Preconditions { uid: Some(victim.uid.to_string()), ..Preconditions::default() };
         match self.context.objects().delete(Resource::PODS, namespace, name, &only_if).await {
             Ok(()) => Ok(Asked::Going),
-            Err(Error::Conflict(_)) => Ok(Asked::Gone),
+            Err(error) if self.is_gone(victim, &error).await? => Ok(Asked::Gone),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a request failed because the victim is not there any more. A conflict says that it is another of that name, or
+    /// only that somebody else wrote at the same moment: whoever took the second for the first would wait for a pod to go that
+    /// nobody has asked to.
+    async fn is_gone(&self, victim: &Pod, error: &Error) -> Result<bool, Error> {
+        match error {
+            Error::NotFound(_) => Ok(true),
+            Error::Conflict(_) => {
+                let found: Option<ApiPod> =
+                    self.context.objects().get(Resource::PODS, &victim.key.namespace, &victim.key.name).await?;
+                Ok(found.is_none_or(|found| *found.metadata.uid != *victim.uid))
+            }
+            _ => Ok(false),
         }
     }
 }

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_runtime::lease;
+use plimsoll_runtime::spans::SpansConfig;
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
 use plimsoll_scheduler::config::gates::UpstreamGates;
@@ -19,7 +21,7 @@ use plimsoll_scheduler::extenders::Extenders;
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::process::{self, Process, gates};
+use crate::process::{self, Process, Threads, gates};
 
 use args::SchedulerArgs;
 use settings::Settings;
@@ -39,7 +41,7 @@ pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure
         printer.note(&format!("the configuration was written to {}", file.display()));
         return Ok(Found::Placeable);
     }
-    process::block_on(&args.process, serve(args, &settings, gates, printer))
+    process::block_on(&args.process, Threads::One, serve(args, &settings, gates, printer))
 }
 
 async fn serve(
@@ -56,6 +58,7 @@ async fn serve(
         gates: gates.ours,
         doing: "scheduling on",
         pages: vec![("configz", settings.page())],
+        spans: args.otlp_endpoint.clone().map(|endpoint| spans(args, endpoint)).transpose()?,
     };
     let extenders = Extenders::new(&settings.configuration.extenders).map_err(Failure::new)?;
     let decisions = args.decision_log.as_deref().map(open).transpose()?;
@@ -64,6 +67,7 @@ async fn serve(
         decisions,
         longest_stay: args.pod_max_in_unschedulable_pods_duration,
         early: gates.upstream.pop_from_backoff,
+        host: lease::host(),
         ..Options::from(settings.configuration.clone())
     };
     process
@@ -71,6 +75,12 @@ async fn serve(
             plimsoll_scheduler::start(&context, options);
         })
         .await
+}
+
+/// Where spans go.
+fn spans(args: &SchedulerArgs, endpoint: http::Uri) -> Result<SpansConfig, Failure> {
+    SpansConfig::network(endpoint, "plimsoll-scheduler", args.otlp_sampling_rate_per_million)
+        .map_err(|error| Failure::new(format!("--otlp-endpoint: {error}")))
 }
 
 /// Opens the decision log, at its end.
