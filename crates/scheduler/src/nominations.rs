@@ -120,15 +120,7 @@ impl Desk {
     /// Where a pod has no room beside the pods that are expected there.
     pub(crate) fn beside(&mut self, pod: &Pod, rules: &Rules) -> Refused {
         let expected = self.nominations.expected(&self.catalog, pod);
-        let mut beside = Vec::new();
-        for (node, guests) in &expected {
-            let Some(index) = self.catalog.nodes().by_name(node).map(|row| row.index()) else { continue };
-            let refusals = self.catalog.refusals_beside(pod, rules, node, guests);
-            if !refusals.is_empty() {
-                beside.push((index, refusals));
-            }
-        }
-        Refused { beside, expected }
+        Refused { beside: self.catalog.refused_beside(pod, rules, &expected), expected }
     }
 
     /// Every node that fits, with its total, for extenders to choose from.

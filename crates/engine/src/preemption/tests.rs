@@ -256,11 +256,10 @@ fn room_is_made_for_expected_pods_too() {
         "preemption: 0/1 nodes are available: 1 Insufficient cpu."
     );
     let rules = Rules::new(Gates::AS_UPSTREAM);
-    let refusals = catalog.refusals_beside(&asking("r", 5, "0"), &rules, &name("n1"), &too_much["n1"]);
-    assert_eq!(refusals, []);
+    assert_eq!(catalog.refused_beside(&asking("r", 5, "0"), &rules, &too_much), []);
     catalog.apply(Event::Gone { kind: crate::Kind::Pod, key: pods[0].key.clone(), version: 0 });
-    let refusals = catalog.refusals_beside(&judged, &rules, &name("n1"), &expected["n1"]);
-    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    let refused = catalog.refused_beside(&judged, &rules, &expected);
+    assert!(refused.len() == 1 && refused[0].1.len() == 1, "{refused:?}");
     assert!(catalog.choose(&judged, Gates::AS_UPSTREAM).unwrap().is_some(), "nobody is left on the node");
 }
 

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::decide::{self, Case};
+use crate::decide;
+#[cfg(test)]
+use crate::decide::Case;
 use crate::filters::NodeFilters;
-use crate::labels::Name;
 use crate::model::{Budget, Pod};
 use crate::nodes::NodeIndex;
+use crate::preemption::Expected;
 use crate::reason::Refusal;
 use crate::rules::Rules;
 
@@ -154,15 +156,25 @@ impl<'a, 'p> Trial<'a, 'p> {
 }
 
 impl Catalog {
-    /// Why a pod does not fit on a node beside the pods that are expected there; nothing where it does. The catalog is
-    /// afterwards what it was before.
-    pub fn refusals_beside(&mut self, pod: &Pod, rules: &Rules, node: &Name, expected: &[Arc<Pod>]) -> Vec<Refusal> {
-        let Some(index) = self.nodes().by_name(node).map(|row| row.index()) else { return Vec::new() };
-        let guests = self.guests(index, expected);
-        guests.iter().for_each(|guest| self.seat(guest.clone()));
-        let refusals = self.refusals_on(pod, rules, index);
-        guests.iter().for_each(|guest| self.unseat(&guest.key));
-        refusals
+    /// The nodes where a pod does not fit beside the pods that are expected there, and why not. The catalog is afterwards what
+    /// it was before.
+    pub fn refused_beside(&mut self, pod: &Pod, rules: &Rules, expected: &Expected) -> Vec<(NodeIndex, Vec<Refusal>)> {
+        if expected.is_empty() {
+            return Vec::new();
+        }
+        let mut judged = Judged::new(self, pod, rules);
+        let mut refused = Vec::new();
+        for (name, expected) in expected {
+            let Some(node) = self.nodes().by_name(name).map(|row| row.index()) else { continue };
+            let mut trial = Trial::begin(self, &mut judged, node, expected);
+            let guests = trial.invite();
+            let refusals = trial.judged.refusals(trial.catalog, node);
+            trial.see_off(&guests);
+            if !refusals.is_empty() {
+                refused.push((node, refusals));
+            }
+        }
+        refused
     }
 
     /// Those of the expected pods that have no place yet, as they would be on the node.
@@ -170,14 +182,5 @@ impl Catalog {
         let name = self.nodes().get(node).map(|row| &row.node().name);
         let absent = expected.iter().filter(|guest| self.nodes().pod(&guest.key).is_none());
         absent.map(|guest| Arc::new(Pod { node: name.cloned(), ..(**guest).clone() })).collect()
-    }
-
-    fn refusals_on(&self, pod: &Pod, rules: &Rules, node: NodeIndex) -> Vec<Refusal> {
-        let Some(row) = self.nodes().get(node) else { return Vec::new() };
-        let case = Case::prepare(self, pod, rules);
-        match case.rejection() {
-            Some(rejection) => vec![rejection],
-            None => case.refusals(row),
-        }
     }
 }

@@ -247,10 +247,8 @@ fn no_wake_up_is_missed_when_a_placement_is_taken_back_or_its_space_settles() {
     taken_back.told("taken back");
     settled.told("settled");
     let helped = settled.helped.load(Ordering::Relaxed);
-    assert!(
-        settled.refused.load(Ordering::Relaxed) < 500 || helped > 5,
-        "space settled, and {helped} pods were helped"
-    );
+    // With few cases nothing can be said; with all of them about a dozen are helped.
+    assert!(settled.refused.load(Ordering::Relaxed) < 300 || helped > 0, "no space that settled helped anybody");
 }
 
 const NODES: [&str; 3] = ["n0", "n1", "n2"];

@@ -326,7 +326,7 @@ pub fn unknown(name: &str) -> String {
 /// Whether what runs makes sense, and can be had here. Upstream parts what belongs together, and then fails with every pod.
 fn check_running(running: &Running, path: &str, found: &mut Findings) {
     /// What these do before they filter refuses nothing, so that without their filter nothing is left of them.
-    const HARMLESS: [&str; 8] = [
+    const HARMLESS: [&str; 9] = [
         "NodeName",
         "NodeUnschedulable",
         "TaintToleration",
@@ -335,6 +335,7 @@ fn check_running(running: &Running, path: &str, found: &mut Findings) {
         "NodeVolumeLimits",
         "PodTopologySpread",
         "InterPodAffinity",
+        "NodeDeclaredFeatures",
     ];
     if running.all_at(QueueSort) != ["PrioritySort"] {
         found.wrong(format!("{path}.queueSort"), "PrioritySort must be the one that is enabled");

@@ -1,6 +1,7 @@
 //! Containers: what each asks for, has, and listens on.
 
 use plimsoll_engine::model::{self, Requests};
+use serde::{Deserialize, Deserializer};
 
 use crate::error::ConvertError;
 use crate::interner::Interner;
@@ -16,9 +17,9 @@ slim! {
         /// `Always` on an init container makes it a sidecar.
         pub restart_policy: String,
         /// What to do when it ends, by how it ended.
-        pub restart_policy_rules: Vec<RestartRule>,
+        pub restart_policy_rules: RestartsAll,
         /// Where volumes are mounted into it.
-        pub volume_mounts: Vec<VolumeMount>,
+        pub volume_mounts: MountsWithOptions,
         /// What it asks for.
         pub resources: ResourceRequirements,
         /// Its ports.
@@ -66,6 +67,28 @@ slim! {
         pub allocated_resources: Option<ResourceList>,
         /// What it runs with.
         pub resources: Option<ResourceRequirements>,
+    }
+}
+
+/// Whether one of the rules restarts all containers. Only this is kept of them: every pod of the cluster stays in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestartsAll(pub bool);
+
+impl<'de> Deserialize<'de> for RestartsAll {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let rules = Vec::<RestartRule>::deserialize(from)?;
+        Ok(Self(rules.iter().any(|rule| rule.action == "RestartAllContainers")))
+    }
+}
+
+/// Whether one of the mounts has options of its own. Only this is kept of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountsWithOptions(pub bool);
+
+impl<'de> Deserialize<'de> for MountsWithOptions {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mounts = Vec::<VolumeMount>::deserialize(from)?;
+        Ok(Self(mounts.iter().any(|mount| !mount.bind_mount_options.is_empty())))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plimsoll_engine::model::{Feature, Features};
 
-use super::{Container, PodSpec};
+use super::PodSpec;
 
 impl PodSpec {
     /// What a node must declare for the pod.
@@ -13,17 +13,9 @@ impl PodSpec {
     fn needs(&self, feature: Feature) -> bool {
         let ordinary = || self.containers.iter().chain(&self.init_containers);
         match feature {
-            Feature::RestartAllContainersOnContainerExits => ordinary().any(restarts_all),
+            Feature::RestartAllContainersOnContainerExits => ordinary().any(|c| c.restart_policy_rules.0),
             Feature::UserNamespacesHostNetworkSupport => self.host_network && self.host_users == Some(false),
-            Feature::VolumeBindMountOptions => ordinary().chain(&self.ephemeral_containers).any(mounts_with_options),
+            Feature::VolumeBindMountOptions => ordinary().chain(&self.ephemeral_containers).any(|c| c.volume_mounts.0),
         }
     }
-}
-
-fn restarts_all(container: &Container) -> bool {
-    container.restart_policy_rules.iter().any(|rule| rule.action == "RestartAllContainers")
-}
-
-fn mounts_with_options(container: &Container) -> bool {
-    container.volume_mounts.iter().any(|mount| !mount.bind_mount_options.is_empty())
 }
