@@ -166,8 +166,8 @@ const WORDS: [(&str, &str); 20] = [
     (r"(?m) +$", ""),
     (r"-{5,}", "-----"),
     // Ages, of which two may stand side by side.
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
+    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
+    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
     (r"  \d+[smhd](\d+[smhd])? ago", "  <age> ago"),
     (r"\(lasts \w+\)", "(lasts <age>)"),
 ];
