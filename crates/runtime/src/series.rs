@@ -178,10 +178,11 @@ impl Shared {
                 tracing::warn!(object, reason, %error, "an event is refused");
                 return;
             }
-            tracing::warn!(object, reason, %error, "an event cannot be written now");
             if last {
+                tracing::warn!(object, reason, %error, "an event could not be written");
                 return;
             }
+            tracing::debug!(object, reason, %error, "an event cannot be written now");
             let wait = match error {
                 Error::Busy { after: Some(after), .. } => after,
                 // Drawn, so that not all come back at the same moment.
