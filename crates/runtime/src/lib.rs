@@ -1,6 +1,7 @@
 //! What every Plimsoll process needs, and nothing about volumes: a context (client, time, randomness, figures, gates),
 //! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
 
+mod answer;
 pub mod context;
 pub mod error;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub mod resource;
 pub mod series;
 pub mod tasks;
 pub mod throttle;
+pub mod transport;
 pub mod treatment;
 pub mod write;
 

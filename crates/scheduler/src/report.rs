@@ -198,7 +198,7 @@ impl Inner {
     async fn write(&self, key: ObjectKey) -> Result<Next, Error> {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let Some(wanted) = wanted else { return Ok(Next::Done) };
-        let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty();
+        let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty() && !pod.is_over();
         if let Some(pod) = self.pods.get(&key).filter(|pod| waits(pod))
             && let Some(status) = wanted.patch(&pod, || self.now())
         {
@@ -208,13 +208,13 @@ impl Inner {
             let objects = self.context.objects();
             let (namespace, name) = (&*key.namespace, &*key.name);
             match objects.merge_lists::<ApiPod>(Resource::PODS, namespace, name, "status", &patch).await {
-                Ok(written) => drop(self.pods.set(Arc::new(written))),
+                Ok(written) => self.learn(&key, written),
                 Err(Error::NotFound(_) | Error::Invalid(_)) => {}
                 Err(error) => {
                     if matches!(error, Error::Conflict(_))
                         && let Some(newer) = objects.get::<ApiPod>(Resource::PODS, namespace, name).await?
                     {
-                        self.pods.set(Arc::new(newer));
+                        self.learn(&key, newer);
                     }
                     return Err(error);
                 }
@@ -225,6 +225,16 @@ impl Inner {
             all.remove(&key);
         }
         Ok(Next::Done)
+    }
+
+    /// Tells the mirror of a pod that was read or written. One that has ended is not in it, and the watch says nothing of it any
+    /// more: put there, it would stay.
+    fn learn(&self, key: &ObjectKey, pod: ApiPod) {
+        if pod.is_over() {
+            self.pods.gone(key, pod.metadata.version());
+        } else {
+            self.pods.set(Arc::new(pod));
+        }
     }
 
     fn now(&self) -> String {
