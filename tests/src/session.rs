@@ -94,11 +94,20 @@ impl Player {
         let kubectl = binary("kubectl")?;
         let address = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
         let port = address.rsplit(':').next().unwrap_or_default().to_owned();
-        let asked = Command::new(&kubectl)
-            .args(["get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[0].addresses[0].ip}", "--kubeconfig"])
-            .arg(kubeconfig)
-            .output()?;
-        let host = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+        // A server that has just started writes down its address a moment later.
+        let mut host = String::new();
+        for _ in 0..150 {
+            let asked = Command::new(&kubectl)
+                .args(["get", "endpoints", "kubernetes", "-o", "jsonpath={.subsets[0].addresses[0].ip}"])
+                .arg("--kubeconfig")
+                .arg(kubeconfig)
+                .output()?;
+            host = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
+            if !host.is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
         let mut own =
             vec![(address, "<server>"), (format!("{host}:{port}"), "<server>"), (host, "<host>"), (port, "<port>")];
         own.retain(|(text, _)| !text.is_empty());
@@ -166,8 +175,8 @@ const WORDS: [(&str, &str); 20] = [
     (r"(?m) +$", ""),
     (r"-{5,}", "-----"),
     // Ages, of which two may stand side by side.
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmh]+\))?(  |$)", "  <age>$4"),
+    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
+    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
     (r"  \d+[smhd](\d+[smhd])? ago", "  <age> ago"),
     (r"\(lasts \w+\)", "(lasts <age>)"),
 ];

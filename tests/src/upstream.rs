@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -68,7 +69,7 @@ impl Upstream {
         let at = |name: &str| folder.path().join(name);
         let (storage, peers, port) = (free_port()?, free_port()?, free_port()?);
         let storage_url = format!("http://127.0.0.1:{storage}");
-        let etcd = etcd(folder.path(), &storage_url, &format!("http://127.0.0.1:{peers}"), options)?;
+        let mut etcd = etcd(folder.path(), &storage_url, &format!("http://127.0.0.1:{peers}"), options)?;
 
         let key = KeyPair::generate().context("cannot make the key for service accounts")?;
         std::fs::write(at("service-accounts.key"), key.serialize_pem())?;
@@ -101,6 +102,8 @@ impl Upstream {
 
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let (client, ca) = ready(&mut apiserver, address, &at("certs").join("apiserver.crt")).await?;
+        // Without its own it would have found another's.
+        etcd.alive()?;
         let kubeconfig = at("kubeconfig");
         identities::kubeconfig(&kubeconfig, &client.url(), &ca, ADMIN)?;
         Ok(Self { client, kubeconfig, ca, apiserver, etcd, folder })
@@ -149,9 +152,25 @@ async fn ready(process: &mut Process, address: SocketAddr, certificate: &Path) -
     bail!("kube-apiserver does not get ready: {last}")
 }
 
-/// A port that was free a moment ago.
+/// The ports that servers get: below those that the system gives to outgoing connections, of which there are hundreds between the moment
+/// that a port is found free and the moment that a server takes it; and below the node ports of services, which answers may hold.
+const PORTS: std::ops::Range<u16> = 12_000..30_000;
+/// How many a process has for itself: the tests of several processes start servers at the same time.
+const OWN_PORTS: u16 = 20;
+
+/// A port that nobody listens on.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?.port())
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let blocks = u32::from((PORTS.end - PORTS.start) / OWN_PORTS);
+    let block = u16::try_from(std::process::id() % blocks)?;
+    for _ in 0..OWN_PORTS {
+        let next = NEXT.fetch_add(1, Ordering::Relaxed) % OWN_PORTS;
+        let port = PORTS.start + block * OWN_PORTS + next;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no free port")
 }
 
 /// What upstream's programs speak with the server.

@@ -95,10 +95,11 @@ impl SeriesRecorder {
     /// Says something. Never waits and never fails: an event that cannot be written is dropped.
     pub fn event(&self, saying: Saying<'_>) {
         let Saying { about, related, severity, reason, action, note } = saying;
-        let same = Sameness { about: about.clone(), related: related.cloned(), severity, reason, action };
+        let same =
+            Sameness { about: about.clone(), related: related.cloned(), severity, reason, action, note: cut(note) };
         let at = self.clock.now();
         let name = name(&about.name, at, &self.entropy);
-        if self.queue.try_send(Event { same: Arc::new(same), name, note: cut(note), at }).is_err() {
+        if self.queue.try_send(Event { same: Arc::new(same), name, at }).is_err() {
             self.dropped.inc();
             tracing::warn!(object = about.name, reason, note, "an event is not written: too many wait");
         }
@@ -181,10 +182,11 @@ impl Shared {
                 tracing::warn!(object, reason, %error, "an event is refused");
                 return;
             }
-            tracing::warn!(object, reason, %error, "an event cannot be written now");
             if last {
+                tracing::warn!(object, reason, %error, "an event could not be written");
                 return;
             }
+            tracing::debug!(object, reason, %error, "an event cannot be written now");
             let wait = match error {
                 Error::Busy { after: Some(after), .. } => after,
                 // Drawn, so that not all come back at the same moment.
@@ -216,7 +218,7 @@ impl Shared {
     }
 
     fn event(&self, namespace: &str, write: &Write) -> Value {
-        let Event { same, name, note, at } = &*write.event;
+        let Event { same, name, at } = &*write.event;
         let mut event = json!({
             "apiVersion": Resource::SERIES.api_version(),
             "kind": Resource::SERIES.kind,
@@ -227,7 +229,7 @@ impl Shared {
             "action": same.action,
             "reason": same.reason,
             "regarding": same.about.reference(),
-            "note": note,
+            "note": same.note,
             "type": same.severity.as_str(),
         });
         if let Some(related) = &same.related {

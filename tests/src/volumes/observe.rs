@@ -26,7 +26,8 @@ pub const OBSERVED: [&str; 3] = ["pv", "pvc", "pod"];
 pub struct Seen {
     /// The objects as they are, by `KIND/NAME`.
     pub objects: BTreeMap<String, Value>,
-    /// The set of events, each as `OBJECT TYPE REASON (COMPONENT) MESSAGE`, and ` [ACTION, RELATED OBJECT]` behind where it has these.
+    /// The set of events, each as `OBJECT TYPE REASON (COMPONENT) MESSAGE`, and ` [ACTION]` behind where it has one.
+    /// Not the related object: kube-scheduler 1.37.1 means to name whom a victim went for, but hands its recorder an object of no known kind.
     pub events: BTreeSet<String>,
 }
 
@@ -78,14 +79,11 @@ impl Look {
             };
             let (class, reason) = (text(event, "/type"), text(event, "/reason"));
             let message = verdict::without_others(&text(event, "/message"));
-            let more = match (text(event, "/action"), text(event, "/related/kind"), text(event, "/related/name")) {
-                (action, ..) if action.is_empty() => String::new(),
-                (action, kind, _) if kind.is_empty() => format!(" [{action}]"),
-                (action, kind, name) => {
-                    format!(" [{action}, {}/{name}]", Kind::named(&kind).map_or(&*kind, |kind| kind.short))
-                }
+            let action = match text(event, "/action") {
+                none if none.is_empty() => none,
+                action => format!(" [{action}]"),
             };
-            seen.events.insert(format!("{kind}/{name} {class} {reason} ({component}) {message}{more}"));
+            seen.events.insert(format!("{kind}/{name} {class} {reason} ({component}) {message}{action}"));
         }
         seen
     }

@@ -25,7 +25,10 @@ pub(super) const SILENCE: Duration = Duration::from_secs(6 * 60);
 /// How many events are remembered. client-go sets no limit; a burst of pods that are placed would be remembered in vain.
 const MEMORY: usize = 8192;
 
-/// What makes two events one: everything but the words and the moment. The object's version is a part of it.
+/// What makes two events one: everything but the moment. The object's version is a part of it.
+///
+/// For client-go two events of other words are one, too, and the first one's stay: what refuses a pod anew before its condition is
+/// written, which gives it another version, is never read by anybody. Here it is an event of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sameness {
     pub(super) about: About,
@@ -33,6 +36,7 @@ pub(super) struct Sameness {
     pub(super) severity: Severity,
     pub(super) reason: &'static str,
     pub(super) action: &'static str,
+    pub(super) note: String,
 }
 
 /// An event as it was first said.
@@ -41,7 +45,6 @@ pub(super) struct Event {
     pub(super) same: Arc<Sameness>,
     /// The name of the API's object.
     pub(super) name: String,
-    pub(super) note: String,
     pub(super) at: Timestamp,
 }
 
