@@ -92,6 +92,19 @@ impl Lab {
         Context::new(client, self.clock.clone(), Arc::new(Entropy::seeded(8)))
     }
 
+    /// The same for a component whose events are each written after a while.
+    pub fn slow_events(&self, after: Duration) -> Context {
+        self.meddled(move |_, path| {
+            let is_event = path.contains("/events");
+            async move {
+                if is_event {
+                    tokio::time::sleep(after).await;
+                }
+                None
+            }
+        })
+    }
+
     pub async fn create(&self, resource: Resource, object: Value) -> Value {
         let mut object = object;
         object["apiVersion"] = json!(resource.api_version());

@@ -55,6 +55,7 @@ impl Pod {
             preferred_anti_affinity: affinity.pod_anti_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
             spread: spec.topology_spread_constraints.iter().map(|c| c.to_engine(names)).collect(),
             volumes: each(&spec.volumes, "spec.volumes", |v| v.to_engine(names))?,
+            features: self.spec.features(),
             undecided: self.undecided().map(|what| names.share(what)),
         })
     }
