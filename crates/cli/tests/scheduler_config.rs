@@ -85,6 +85,34 @@ fn what_changes_nothing_is_noted_and_what_cannot_be_had_is_refused() {
 }
 
 #[test]
+fn a_burst_without_a_limit_is_noted() {
+    let why = "changes nothing: there is no limit unless clientConnection.qps or --kube-api-qps sets one\n";
+    let (_, said, _) = scheduler("clientConnection: {burst: 7}", &[]);
+    assert!(said.contains(&format!("note: c.yaml: clientConnection.burst: {why}")), "{said}");
+    let (_, said, _) = scheduler("", &["--kube-api-burst=7"]);
+    assert!(said.contains(&format!("note: --kube-api-burst {why}")), "{said}");
+    for limited in [
+        scheduler("clientConnection: {burst: 7, qps: 5}", &[]),
+        scheduler("", &["--kube-api-burst=7", "--kube-api-qps=5"]),
+    ] {
+        assert!(!limited.1.contains(why), "{}", limited.1);
+    }
+}
+
+#[test]
+fn a_collector_that_cannot_be_is_refused_with_an_example() {
+    for wrong in ["localhost:4317", "grpc://collector"] {
+        let (code, said, _) = scheduler("", &["--otlp-endpoint", wrong]);
+        assert!(code == 2 && said.contains("such as http://127.0.0.1:4318"), "{said}");
+    }
+    let (code, said, _) = scheduler("", &["--otlp-sampling-rate-per-million=5"]);
+    assert!(code == 2 && said.contains("--otlp-endpoint"), "{said}");
+    let url = "--otlp-endpoint=http://127.0.0.1:4318";
+    assert_eq!(scheduler("", &[url, "--otlp-sampling-rate-per-million=1000001"]).0, 2);
+    assert_eq!(scheduler("", &[url, "--otlp-sampling-rate-per-million=10000"]).0, 0);
+}
+
+#[test]
 fn rg_5_gates_of_upstreams_are_honoured_noted_or_refused() {
     let shape = "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 1}]}}]}]";
     let off = "--feature-gates=kube:StorageCapacityScoring=false";

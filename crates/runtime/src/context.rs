@@ -9,6 +9,7 @@ use plimsoll_engine::gates::Gates;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::objects::Objects;
+use crate::spans::Spans;
 use crate::tasks::Tasks;
 
 /// What a component needs of the world.
@@ -24,6 +25,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// Where a component says whether it is well, and shows its pages.
     pub health: Health,
+    /// Where the time of work is told; off unless somebody turns it on.
+    pub spans: Spans,
     /// The deliberate differences from upstream that are on.
     pub gates: Gates,
     /// The component's tasks.
@@ -39,7 +42,7 @@ impl Context {
     /// With the time and randomness given.
     pub fn new(client: Client, clock: Clock, entropy: Arc<Entropy>) -> Self {
         let (metrics, health, tasks) = (Metrics::default(), Health::new(), Tasks::new());
-        Self { client, clock, entropy, metrics, health, gates: Gates::all(), tasks }
+        Self { client, clock, entropy, metrics, health, spans: Spans::default(), gates: Gates::all(), tasks }
     }
 
     /// Single objects of the API.

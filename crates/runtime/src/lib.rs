@@ -2,6 +2,7 @@
 //! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
 
 mod answer;
+pub mod connection;
 pub mod context;
 pub mod error;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub mod reflector;
 pub mod requests;
 pub mod resource;
 pub mod series;
+pub mod spans;
 pub mod tasks;
 pub mod throttle;
 pub mod transport;
@@ -36,5 +38,6 @@ pub use recorder::{About, Recorder, Severity};
 pub use reflector::{Selection, reflect};
 pub use resource::Resource;
 pub use series::{Saying, SeriesRecorder};
+pub use spans::Spans;
 pub use tasks::Tasks;
 pub use treatment::Treatment;

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::Inner;
 use crate::figures::Outcome;
 use crate::journal::Attempt;
+use crate::traces::Record;
 
 /// When a server that has too much to do is asked again, where it does not say when.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -33,8 +34,8 @@ pub(crate) struct Assumed {
     /// Told when there may be something to do for the placement.
     pub(crate) told: Arc<Notify>,
     pub(crate) attempt: Attempt,
-    /// What the decision log will say, where there is one.
-    pub(crate) line: Option<Value>,
+    /// What the decision log and spans will say, where there are any.
+    pub(crate) record: Record,
 }
 
 /// Why a write was not made.
@@ -46,6 +47,11 @@ pub(crate) enum Unwritten {
 }
 
 impl Unwritten {
+    fn why(&self) -> &String {
+        let (Self::Refused(why) | Self::Busy(why, _)) = self;
+        why
+    }
+
     fn of(error: Error, say: impl FnOnce(&Error) -> String) -> Self {
         let said = say(&error);
         match error {
@@ -78,7 +84,10 @@ impl Inner {
                     if matches!(write, Write::BindPod { .. }) {
                         bound_volumes = Some(Instant::now());
                     }
-                    match self.write_for(&assumed, write).await {
+                    let phase = assumed.record.writes(&write);
+                    let written = self.write_for(&assumed, write).await;
+                    assumed.record.wrote(phase, written.as_ref().err().map(Unwritten::why));
+                    match written {
                         Ok(version) => placement.written(version),
                         Err(Unwritten::Busy(why, after)) if Instant::now() + after >= began + bind_timeout => {
                             placement.refused(why);
@@ -93,6 +102,7 @@ impl Inner {
                     }
                 }
                 Step::Wait => {
+                    assumed.record.waits();
                     let end = *wait_ends.get_or_insert_with(|| Instant::now() + bind_timeout);
                     tokio::select! {
                         biased;
@@ -112,7 +122,7 @@ impl Inner {
         self.carried_out(&assumed, began, bound_volumes, outcome.is_ok());
         match outcome {
             Ok(()) => {
-                self.ended(&assumed.pod, assumed.attempt, assumed.line.take(), Outcome::Scheduled, "");
+                self.ended(&assumed.pod, assumed.attempt, std::mem::take(&mut assumed.record), Outcome::Scheduled, "");
                 let mut desk = self.desk.lock();
                 desk.placements.end(&assumed.pod);
                 desk.done(&assumed.pod);
@@ -250,7 +260,10 @@ impl Inner {
         desk.catalog.forget(&pod.key, &pod.uid, &assumed.plan);
         let known = desk.catalog.pod(&pod.key).filter(|known| known.uid == pod.uid && desk.is_ours(known)).cloned();
         match known {
-            Some(known) => self.fail_after(&mut desk, &known, why, assumed.attempt, assumed.line.take()),
+            Some(known) => {
+                let record = std::mem::take(&mut assumed.record);
+                self.fail_after(&mut desk, &known, why, assumed.attempt, record);
+            }
             None => {
                 // Who looks for what became of the pod finds it among the events, as upstream has it; one that has its node
                 // after all is no failure.

@@ -7,7 +7,6 @@ use plimsoll_engine::model::Pod;
 use plimsoll_engine::placement::Placement;
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Choice, Diagnosis};
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -20,6 +19,7 @@ use crate::journal::Attempt;
 use crate::nominations::Refused;
 use crate::preemption::Search;
 use crate::report::{Nominate, Reason};
+use crate::traces::Record;
 
 /// What upstream says where there is no node at all.
 const NO_NODES: &str = "no nodes available to schedule pods";
@@ -61,10 +61,11 @@ impl Inner {
                 desk.queue.remove(key);
                 return;
             };
-            desk.journal.taken(&pod, Instant::now());
+            self.taken(&mut desk, &pod);
             if desk.catalog.nodes().is_empty() {
-                let (attempt, line) = self.decided(&desk, &pod, |_| ());
-                self.ended(&pod, attempt, line, Outcome::Unschedulable, NO_NODES);
+                let (attempt, record) = self.decided(&mut desk, &pod, |_| ());
+                desk.journal.rests(&pod, Instant::now());
+                self.ended(&pod, attempt, record, Outcome::Unschedulable, NO_NODES);
                 desk.withdraw_nomination(&pod);
                 self.reporter.failed(&pod, Reason::Unschedulable, NO_NODES, Nominate::Clear);
                 // What every new node helps.
@@ -73,7 +74,10 @@ impl Inner {
                 return;
             }
             if !self.options.extenders.concern(&pod) {
-                match desk.choose(&pod, &self.profile(&pod).rules) {
+                let began = self.context.spans.mark();
+                let chosen = desk.choose(&pod, &self.profile(&pod).rules);
+                self.passed(&mut desk, &pod, "choose", began);
+                match chosen {
                     Ok(choice) => self.place(&mut desk, &pod, choice),
                     Err(refused) => self.refuse(&mut desk, &pod, &refused),
                 }
@@ -86,14 +90,18 @@ impl Inner {
 
     /// Assumes a choice and has it written down.
     pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
-        let (attempt, line) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
+        let (attempt, mut record) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
+        record.goes_to(&choice.node);
         let expect = !desk.catalog.is_bound(&choice.plan);
+        let began = record.mark();
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
             self.figures.failed(Stage::Assume);
-            self.fail(desk, pod, &message);
+            record.reserved(began, Some(&message));
+            self.fail_after(desk, pod, &message, attempt, record);
             return;
         }
+        record.reserved(began, None);
         if let Some(left) = desk.nominations.clear(&pod.key).filter(|left| *left != choice.node) {
             desk.nomination_left(pod, left);
         }
@@ -104,7 +112,7 @@ impl Inner {
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
         let told = Arc::new(Notify::new());
         desk.placements.begin(pod, &told);
-        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told, attempt, line };
+        let assumed = Assumed { pod: pod.clone(), node: choice.node, plan: choice.plan, told, attempt, record };
         let scheduler = self.clone();
         self.context.tasks.spawn("binding", async move { scheduler.bind(assumed, placement).await });
     }
@@ -118,7 +126,9 @@ impl Inner {
 
     /// Why a pod fits nowhere, and where room could be made for it; `None` where all is said and done already.
     pub(crate) fn diagnose(&self, desk: &mut Desk, pod: &Arc<Pod>, refused: &Refused) -> Option<(Diagnosis, Search)> {
+        let began = self.context.spans.mark();
         let diagnosis = desk.catalog.diagnose_by(pod, &self.profile(pod).rules, &refused.beside);
+        self.passed(desk, pod, "diagnose", began);
         if let Some(error) = &diagnosis.error {
             self.fail(desk, pod, error);
             return None;
@@ -131,13 +141,13 @@ impl Inner {
     pub(crate) fn settle(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, diagnosis: Diagnosis, found: &Search) {
         let room = self.make_room(desk, pod, found);
         let message = format!("{} {}", diagnosis.summary, room.message);
-        self.unschedulable(desk, pod, &diagnosis, message.trim_end());
+        let trace = self.unschedulable(desk, pod, &diagnosis, message.trim_end());
         self.reporter.failed(pod, Reason::Unschedulable, message.trim_end(), room.nominate);
         match room.eviction {
             Some(eviction) => {
                 // What changes before the victims have been asked is not to be missed.
                 desk.queue.judging(&pod.key);
-                self.evict(eviction, diagnosis.refused_by);
+                self.evict(eviction, diagnosis.refused_by, trace);
             }
             None => desk.refused(pod, &self.profile(pod).rules, &diagnosis.refused_by),
         }
@@ -145,20 +155,14 @@ impl Inner {
 
     /// Something went wrong: the pod is tried again after a while.
     pub(crate) fn fail(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str) {
-        let (attempt, line) = self.decided(desk, pod, |_| ());
-        self.fail_after(desk, pod, message, attempt, line);
+        let (attempt, record) = self.decided(desk, pod, |_| ());
+        self.fail_after(desk, pod, message, attempt, record);
     }
 
     /// Something went wrong after it was decided where the pod goes.
-    pub(crate) fn fail_after(
-        &self,
-        desk: &mut Desk,
-        pod: &Arc<Pod>,
-        message: &str,
-        attempt: Attempt,
-        line: Option<Value>,
-    ) {
-        self.ended(pod, attempt, line, Outcome::Error, message);
+    pub(crate) fn fail_after(&self, desk: &mut Desk, pod: &Arc<Pod>, message: &str, attempt: Attempt, record: Record) {
+        desk.journal.rests(pod, Instant::now());
+        self.ended(pod, attempt, record, Outcome::Error, message);
         desk.withdraw_nomination(pod);
         self.reporter.failed(pod, Reason::SchedulerError, message, Nominate::Clear);
         desk.failed(pod);

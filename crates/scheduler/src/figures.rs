@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_engine::preemption::Preemption;
 use plimsoll_runtime::Context;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -74,6 +75,20 @@ struct Point {
     status: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Preemptor {
+    preemptor: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Preempted {
+    preemptor: &'static str,
+    result: &'static str,
+}
+
+/// Upstream tells pods from groups of pods; here there are only pods.
+const POD: &str = "pod";
+
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// What is counted.
@@ -84,8 +99,12 @@ pub(crate) struct Figures {
     algorithm: Histogram,
     waited: Histograms<Attempts>,
     tries: Histogram,
+    after_flush: Counter,
     preemptions: Counter,
     victims: Histogram,
+    violations: Family<Preemptor, Counter>,
+    searches: Histograms<Preempted>,
+    evictions: Histograms<Preempted>,
     stages: Family<Operation, Counter>,
     points: Histograms<Point>,
 }
@@ -96,6 +115,10 @@ fn attempt_times() -> Histogram {
 
 fn waiting_times() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 2.0, 20))
+}
+
+fn preemption_times() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }
 
 fn point_times() -> Histogram {
@@ -134,6 +157,11 @@ impl Figures {
                 "How many attempts it took to place a pod",
                 Histogram::new(exponential_buckets(1.0, 2.0, 5)),
             ),
+            after_flush: metrics.register(
+                "scheduler_pod_scheduled_after_flush",
+                "Pods that were placed when nothing but time had passed: a change that helped was not seen as such",
+                Counter::default(),
+            ),
             preemptions: metrics.register(
                 "scheduler_preemption_attempts",
                 "How often room was looked for by removing pods",
@@ -143,6 +171,21 @@ impl Figures {
                 "scheduler_preemption_victims",
                 "How many pods were chosen to go for one",
                 Histogram::new(exponential_buckets(1.0, 2.0, 7)),
+            ),
+            violations: metrics.register(
+                "scheduler_preemption_pdb_violations",
+                "Disruption budgets that were broken to make room",
+                Family::default(),
+            ),
+            searches: metrics.register(
+                "scheduler_preemption_evaluation_duration_seconds",
+                "How long it took to find who could go",
+                Family::new_with_constructor(preemption_times as fn() -> Histogram),
+            ),
+            evictions: metrics.register(
+                "scheduler_preemption_execution_duration_seconds",
+                "How long it took to ask those who go",
+                Family::new_with_constructor(preemption_times as fn() -> Histogram),
             ),
             stages: metrics.register(
                 "scheduler_volume_scheduling_stage_error",
@@ -173,15 +216,33 @@ impl Figures {
             let waited = now.duration_since(attempt.came).as_secs_f64();
             self.waited.get_or_create(&Attempts { attempts }).observe(waited);
             self.tries.observe(f64::from(attempt.number));
+            if attempt.flushed {
+                self.after_flush.inc();
+            }
         }
     }
 
-    /// Room was looked for; so many are to go.
-    pub(crate) fn preempted(&self, victims: Option<usize>) {
+    /// Room was looked for.
+    pub(crate) fn looked_for_room(&self, found: &Preemption, time: Duration) {
         self.preemptions.inc();
-        if let Some(victims) = victims {
-            self.victims.observe(f64::from(u32::try_from(victims).unwrap_or(u32::MAX)));
+        let result = match found {
+            Preemption::Possible(_) => "Success",
+            Preemption::Ineligible(_) | Preemption::Useless(_) => "Unschedulable",
+            Preemption::Failed(_) => "Error",
+        };
+        self.searches.get_or_create(&Preempted { preemptor: POD, result }).observe(time.as_secs_f64());
+        if let Some(best) = found.best() {
+            self.victims.observe(f64::from(u32::try_from(best.victims.len()).unwrap_or(u32::MAX)));
+            if best.violations > 0 {
+                self.violations.get_or_create(&Preemptor { preemptor: POD }).inc_by(best.violations as u64);
+            }
         }
+    }
+
+    /// Those who go were asked to.
+    pub(crate) fn made_room(&self, well: bool, time: Duration) {
+        let result = if well { "success" } else { "error" };
+        self.evictions.get_or_create(&Preempted { preemptor: POD, result }).observe(time.as_secs_f64());
     }
 
     /// Volumes went wrong.
@@ -224,6 +285,19 @@ struct Incoming {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct Entities {
+    queue: &'static str,
+    r#type: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct IncomingEntities {
+    event: &'static str,
+    queue: &'static str,
+    r#type: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct Type {
     r#type: &'static str,
 }
@@ -252,6 +326,8 @@ impl Collector for Counts {
         ];
         let pending = lines.map(|(queue, number)| (Queue { queue }, count(number)));
         gauges(&mut encoder, "scheduler_pending_pods", "Pods that wait, by where", pending.into())?;
+        let queued = lines.map(|(queue, number)| (Entities { queue, r#type: POD }, count(number)));
+        gauges(&mut encoder, "scheduler_queued_entities", "The same, by what they are", queued.into())?;
         let sizes = sizes.map(|(r#type, number)| (Type { r#type }, count(number)));
         gauges(&mut encoder, "scheduler_cache_size", "What the scheduler knows of", sizes.into())?;
         let refusals = refusals.into_iter().map(|((plugin, profile), number)| {
@@ -261,9 +337,15 @@ impl Collector for Counts {
         gauges(&mut encoder, "scheduler_unschedulable_pods", help, refusals.collect())?;
         let help = "Pods that came into a queue, by what brought them there";
         let mut metric = encoder.encode_descriptor("scheduler_queue_incoming_pods", help, None, MetricType::Counter)?;
-        for ((event, line), number) in queue.incoming {
+        for ((event, line), number) in &queue.incoming {
             let labels = Incoming { event, queue: line.as_str() };
-            ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
+            ConstCounter::new(*number).encode(metric.encode_family(&labels)?)?;
+        }
+        let (name, help) = ("scheduler_queue_incoming_entities", "The same, by what they are");
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for ((event, line), number) in &queue.incoming {
+            let labels = IncomingEntities { event, queue: line.as_str(), r#type: POD };
+            ConstCounter::new(*number).encode(metric.encode_family(&labels)?)?;
         }
         Ok(())
     }

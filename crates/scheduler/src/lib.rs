@@ -27,6 +27,7 @@ mod preemption;
 pub mod queue;
 mod report;
 mod running;
+mod traces;
 mod world;
 
 use std::fs::File;

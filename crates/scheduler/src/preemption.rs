@@ -23,12 +23,15 @@ use plimsoll_engine::model::Pod;
 use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
 use plimsoll_engine::reason::{Code, Plugin};
 use plimsoll_engine::{Diagnosis, preemption::Expected};
+use plimsoll_runtime::spans::{self, Phase, Trace};
 use plimsoll_runtime::{Error, Preconditions, Resource};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::Inner;
 use crate::desk::Desk;
 use crate::report::Nominate;
+use crate::traces::NODE;
 
 /// How many victims are asked to go at a time.
 const WIDTH: usize = 16;
@@ -53,6 +56,16 @@ pub(crate) struct Eviction {
     preemptor: Arc<Pod>,
     node: Name,
     victims: Vec<Arc<Pod>>,
+}
+
+impl Eviction {
+    /// The span of asking them to go.
+    fn told(&self, began: Instant, answers: &[Result<(), Error>]) -> Phase {
+        let victims = self.victims.iter().map(|victim| victim.key.to_string().into()).collect();
+        let error = answers.iter().find_map(|answer| answer.as_ref().err()).map(Error::to_string);
+        let phase = Phase::since("evict", began).call().with(NODE, &self.node).failed(error.as_deref());
+        phase.with("plimsoll.victims", spans::Value::List(victims))
+    }
 }
 
 /// How asking a pod to go ended.
@@ -93,8 +106,10 @@ impl Inner {
             nominated: nominated.as_ref(),
             expected,
         };
+        let began = Instant::now();
         let found = desk.catalog.preempt(pod, attempt);
-        self.figures.preempted(found.best().map(|best| best.victims.len()));
+        self.figures.looked_for_room(&found, began.elapsed());
+        self.passed(desk, pod, "find room", Some(began).filter(|_| self.context.spans.is_on()));
         Ok(found)
     }
 
@@ -132,9 +147,15 @@ impl Inner {
 
     /// Asks the victims to go, beside the loop. Until then the pod stays in hand: tried again too early, it would look for
     /// victims elsewhere.
-    pub(crate) fn evict(self: &Arc<Self>, eviction: Eviction, refused_by: BTreeSet<(Plugin, Code)>) {
+    pub(crate) fn evict(
+        self: &Arc<Self>,
+        eviction: Eviction,
+        refused_by: BTreeSet<(Plugin, Code)>,
+        trace: Option<Box<Trace>>,
+    ) {
         let scheduler = self.clone();
         self.context.tasks.spawn("preemption", async move {
+            let began = Instant::now();
             let requests = eviction.victims.iter().map(|victim| {
                 let (scheduler, victim) = (scheduler.clone(), victim.clone());
                 let (preemptor, node) = (eviction.preemptor.clone(), eviction.node.clone());
@@ -143,6 +164,10 @@ impl Inner {
             let requests: Vec<_> = requests.collect();
             let answers: Vec<Result<(), Error>> = stream::iter(requests).buffer_unordered(WIDTH).collect().await;
             let asked = answers.iter().all(Result::is_ok);
+            scheduler.figures.made_room(asked, began.elapsed());
+            if let Some(mut trace) = trace {
+                trace.add(eviction.told(began, &answers));
+            }
             for error in answers.into_iter().filter_map(Result::err) {
                 tracing::warn!(pod = %eviction.preemptor.key, %error, "a victim of preemption stays for now");
             }

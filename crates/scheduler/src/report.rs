@@ -11,6 +11,7 @@ use plimsoll_runtime::{
 };
 use serde_json::{Value, json};
 
+use crate::traces::Reports;
 use crate::world::World;
 
 /// How many conditions are written at a time: pods that fit nowhere come in bursts.
@@ -104,6 +105,8 @@ struct Inner {
     /// The newest of each pod: one that was overtaken is never written.
     wanted: Mutex<BTreeMap<ObjectKey, Wanted>>,
     queue: Arc<Queue<ObjectKey>>,
+    /// Those that spans are kept of.
+    reports: Reports,
 }
 
 impl Reporter {
@@ -116,12 +119,18 @@ impl Reporter {
             pods: world.pods.clone(),
             wanted: Mutex::default(),
             queue: Queue::new(Backoff::default()),
+            reports: Reports::default(),
         });
         let (writer, stop) = (inner.clone(), context.tasks.token());
         context.tasks.spawn("conditions", async move {
             writer.queue.run(WIDTH, stop, |key| writer.write(key)).await;
         });
         Self { inner }
+    }
+
+    /// The reports that spans are kept of.
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.inner.reports
     }
 
     /// A pod has its node.
@@ -224,6 +233,8 @@ impl Inner {
         if all.get(&key) == Some(&wanted) {
             all.remove(&key);
         }
+        drop(all);
+        self.reports.done(&key, &self.context.spans);
         Ok(Next::Done)
     }
 

@@ -29,6 +29,7 @@ async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Fa
         gates: gates.gates,
         doing: "controlling",
         pages: Vec::new(),
+        spans: None,
     };
     process
         .run(printer, |context| {

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use kube::Client;
 use plimsoll_engine::gates::Gates;
-use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle, transport};
+use plimsoll_runtime::spans::{Spans, SpansConfig};
+use plimsoll_runtime::{
+    Context, Ended, LeaseConfig, Recorder, connection, health, lease, requests, run_as_leader, throttle,
+};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -37,6 +40,8 @@ pub struct Process<'a> {
     pub doing: &'static str,
     /// Pages beside health and metrics, by name: what they show does not change.
     pub pages: Vec<(&'static str, String)>,
+    /// Where spans go; none are kept where nobody asked for them.
+    pub spans: Option<SpansConfig>,
 }
 
 /// On how many threads a process does its work, beside the one that keeps its lease.
@@ -74,7 +79,7 @@ impl Process<'_> {
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();
-        let client = transport::connect(config).map_err(|error| live::unreachable(&server, &error))?;
+        let client = connection::connect(config).map_err(|error| live::unreachable(&server, &error))?;
         let mut context = Context::system(client);
         context.metrics.describe_process(&context.clock);
         context.gates = self.gates;
@@ -83,6 +88,9 @@ impl Process<'_> {
         let for_the_lease = context.client.clone();
         if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {
             context.client = throttle::throttled(&context.client, per_second, args.kube_api_burst.unwrap_or(0));
+        }
+        if let Some(spans) = &self.spans {
+            context.spans = Spans::start(&context, spans.clone());
         }
         for (name, text) in self.pages.clone() {
             context.health.add_page(name, move || text.clone());

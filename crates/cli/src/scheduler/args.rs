@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use plimsoll_clock::duration;
+use plimsoll_runtime::spans;
 
 use crate::process::args::{HealthListen, ProcessArgs, health_listen};
 
@@ -19,6 +20,8 @@ Examples:
   plimsoll scheduler --config scheduler.yaml --write-config-to /dev/stdout
   # Beside kube-scheduler, for pods with a schedulerName of their own, which the file names: a lease of its own, too
   plimsoll scheduler --config beside.yaml --leader-elect-resource-name plimsoll-scheduler
+  # Spans of one attempt in a hundred, to a collector beside it
+  plimsoll scheduler --otlp-endpoint http://127.0.0.1:4318 --otlp-sampling-rate-per-million 10000
 
 Every flag of kube-scheduler and every field of its configuration is accepted or refused with a sentence:
 docs/scheduler.md has the tables.";
@@ -43,6 +46,12 @@ pub struct SchedulerArgs {
     /// Append a line of JSON for every decision to this file
     #[arg(long, value_name = "FILE")]
     pub decision_log: Option<PathBuf>,
+    /// Tell an OpenTelemetry collector where the time of every attempt went: OTLP over HTTP, as to http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", value_parser = spans::endpoint)]
+    pub otlp_endpoint: Option<http::Uri>,
+    /// How many attempts of a million are told, chosen at random
+    #[arg(long, value_name = "NUMBER", default_value_t = spans::ALL, requires = "otlp_endpoint", value_parser = clap::value_parser!(u32).range(..=i64::from(spans::ALL)))]
+    pub otlp_sampling_rate_per_million: u32,
     /// Where /healthz, /livez, /readyz and /metrics are served; off for nowhere
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:10351", value_parser = health_listen)]
     pub health_listen: HealthListen,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_runtime::lease;
+use plimsoll_runtime::spans::SpansConfig;
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
 use plimsoll_scheduler::config::gates::UpstreamGates;
@@ -57,6 +58,7 @@ async fn serve(
         gates: gates.ours,
         doing: "scheduling on",
         pages: vec![("configz", settings.page())],
+        spans: args.otlp_endpoint.clone().map(|endpoint| spans(args, endpoint)).transpose()?,
     };
     let extenders = Extenders::new(&settings.configuration.extenders).map_err(Failure::new)?;
     let decisions = args.decision_log.as_deref().map(open).transpose()?;
@@ -73,6 +75,12 @@ async fn serve(
             plimsoll_scheduler::start(&context, options);
         })
         .await
+}
+
+/// Where spans go.
+fn spans(args: &SchedulerArgs, endpoint: http::Uri) -> Result<SpansConfig, Failure> {
+    SpansConfig::network(endpoint, "plimsoll-scheduler", args.otlp_sampling_rate_per_million)
+        .map_err(|error| Failure::new(format!("--otlp-endpoint: {error}")))
 }
 
 /// Opens the decision log, at its end.

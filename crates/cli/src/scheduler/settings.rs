@@ -109,6 +109,13 @@ impl Settings {
             }
         }
         let file = file.map_or_else(String::new, |file| file.display().to_string());
+        if process.kube_api_qps.is_none_or(|qps| qps <= 0.0) && process.kube_api_burst.is_some() {
+            let why = "changes nothing: there is no limit unless clientConnection.qps or --kube-api-qps sets one";
+            process.notes.push(match configuration.burst {
+                Some(_) => format!("{file}: clientConnection.burst: {why}"),
+                None => format!("--kube-api-burst {why}"),
+            });
+        }
         for (flag, field) in overruled {
             process.notes.push(format!("{flag} changes nothing: {field} of {file} goes before it"));
         }

@@ -24,6 +24,7 @@ use crate::Inner;
 use crate::binding::{Assumed, Unwritten};
 use crate::desk::Desk;
 use crate::nominations::Refused;
+use crate::traces::Calls;
 
 /// How many victims are read at a time.
 const WIDTH: usize = 16;
@@ -72,13 +73,16 @@ impl Inner {
             Err(error) => return self.fail(&mut self.desk.lock(), &pod, &format!("reading the pod: {error}")),
         };
         let node = |name: &Name| self.nodes.get(name);
-        let case = Case { pod: &pod, whole, node: &node };
+        let case = Case { pod: &pod, whole, node: &node, calls: Calls::new(&self.context.spans) };
         let (ranked, nominated) = {
             let mut desk = self.desk.lock();
             // What changes while they are asked is not to be missed.
             desk.queue.judging(&pod.key);
             let nominated = desk.nominations.of(&pod).cloned();
-            (desk.rank(&pod, &self.profile(&pod).rules), nominated)
+            let began = case.calls.mark();
+            let ranked = desk.rank(&pod, &self.profile(&pod).rules);
+            self.passed(&mut desk, &pod, "rank", began);
+            (ranked, nominated)
         };
         let asked = match ranked {
             Ok(ranked) => self.ask(&case, ranked, nominated).await,
@@ -86,6 +90,7 @@ impl Inner {
         };
         let refused = {
             let mut desk = self.desk.lock();
+            desk.journal.add(&pod, case.calls.take());
             if !desk.has(&pod) {
                 return desk.done(&pod);
             }
@@ -171,6 +176,7 @@ impl Inner {
         };
         let accepted = self.ask_about_victims(case, &candidates).await;
         let mut desk = self.desk.lock();
+        desk.journal.add(&pod, case.calls.take());
         if !desk.has(&pod) {
             return desk.done(&pod);
         }

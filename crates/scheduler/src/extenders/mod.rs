@@ -33,6 +33,7 @@ use plimsoll_engine::model::Pod;
 use serde_json::Value;
 
 use crate::config::ExtenderConfig;
+use crate::traces::Calls;
 pub(crate) use cycle::WholeNodes;
 pub use transport::{Answer, Transport};
 use wire::{Nodes, Victims};
@@ -75,6 +76,8 @@ pub(crate) struct Case<'a> {
     pub(crate) whole: Value,
     /// Finds a node as the API server has it.
     pub(crate) node: &'a (dyn Fn(&Name) -> Option<Value> + Sync),
+    /// Where it is said how long each of them took.
+    pub(crate) calls: Calls,
 }
 
 impl Extenders {
@@ -179,7 +182,7 @@ impl Extenders {
             let Some(verb) = &extender.config.preempt_verb else { continue };
             let whole = (!extender.config.node_cache_capable).then_some(whole);
             let args = wire::preemption_args(&case.whole, &candidates, whole);
-            let mut left = match extender.send(verb, &args).await {
+            let mut left = match extender.ask(case, "extender preempt", verb, &args).await {
                 Ok(answer) => wire::preempted(&answer),
                 Err(error) if extender.config.ignorable => {
                     tracing::warn!(extender = extender.config.url_prefix, pod = %case.pod.key, error, "an extender is left out");
@@ -225,7 +228,8 @@ impl Extender {
     async fn filter(&self, case: &Case<'_>, left: &mut Left) -> Result<(), String> {
         let Some(verb) = &self.config.filter_verb else { return Ok(()) };
         let by_name = self.config.node_cache_capable;
-        let answer = self.send(verb, &wire::filter_args(&case.whole, self.nodes(case, &left.nodes))).await?;
+        let args = wire::filter_args(&case.whole, self.nodes(case, &left.nodes));
+        let answer = self.ask(case, "extender filter", verb, &args).await?;
         let answer = wire::filtered(&answer, by_name)?;
         let given: Set<&str> = left.nodes.iter().map(|node| &**node).collect();
         if let Some(unknown) = answer.nodes.iter().find(|name| !given.contains(name.as_str())) {
@@ -252,7 +256,8 @@ impl Extender {
 
     async fn prioritize(&self, case: &Case<'_>, nodes: &[Name]) -> Result<Vec<(String, i64)>, String> {
         let Some(verb) = &self.config.prioritize_verb else { return Ok(Vec::new()) };
-        wire::scores(&self.send(verb, &wire::filter_args(&case.whole, self.nodes(case, nodes))).await?)
+        let args = wire::filter_args(&case.whole, self.nodes(case, nodes));
+        wire::scores(&self.ask(case, "extender prioritize", verb, &args).await?)
     }
 
     fn nodes<'a>(&self, case: &Case<'_>, names: &'a [Name]) -> Nodes<'a> {
@@ -261,6 +266,14 @@ impl Extender {
         } else {
             Nodes::Whole(names.iter().filter_map(case.node).collect())
         }
+    }
+
+    /// Asks one question of a case.
+    async fn ask(&self, case: &Case<'_>, name: &'static str, verb: &str, args: &Value) -> Result<Value, String> {
+        let began = case.calls.mark();
+        let answer = self.send(verb, args).await;
+        case.calls.add(name, began, &self.config.url_prefix, answer.as_ref().err());
+        answer
     }
 
     /// Asks one question.

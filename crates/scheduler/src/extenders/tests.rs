@@ -55,7 +55,7 @@ fn whole(name: &Name) -> Option<Value> {
 }
 
 fn case(pod: &Pod) -> Case<'_> {
-    Case { pod, whole: json!({"metadata": {"name": "p"}}), node: &whole }
+    Case { pod, whole: json!({"metadata": {"name": "p"}}), node: &whole, calls: crate::traces::Calls::default() }
 }
 
 #[tokio::test]

@@ -1,15 +1,9 @@
-//! How a request reaches an extender: HTTP, or HTTPS by the extender's own configuration. Connections are kept.
+//! How a request reaches an extender: HTTP, or HTTPS by the extender's own configuration.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::{ConfigBuilderExt, FixedServerNameResolver, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_rustls::ConfigBuilderExt;
+pub use plimsoll_runtime::transport::{Answer, Transport};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -22,45 +16,12 @@ use crate::config::extender::{ExtenderTls, Pem};
 /// The longest answer that is read: some thousand nodes with all that stands in them.
 const LONGEST: usize = 256 << 20;
 
-/// The answer to a request: its code and body, or why there is none.
-pub type Answer = BoxFuture<'static, Result<(StatusCode, Bytes), String>>;
-
-/// Carries requests to an extender.
-pub type Transport = Arc<dyn Fn(Request<Bytes>) -> Answer + Send + Sync>;
-
 /// Over the network. Certificates are read now, so that a wrong file is found when the process begins.
 pub(super) fn network(tls: Option<&ExtenderTls>) -> Result<Transport, String> {
-    let connector = HttpsConnectorBuilder::new().with_tls_config(configure(tls)?).https_or_http();
-    let connector = match tls.and_then(|tls| tls.server_name.clone()) {
-        Some(name) => {
-            let name = ServerName::try_from(name.clone()).map_err(|_| format!("{name} is not a server's name"))?;
-            connector.with_server_name_resolver(FixedServerNameResolver::new(name)).enable_http1().build()
-        }
-        None => connector.enable_http1().build(),
-    };
-    let client: Client<_, Full<Bytes>> =
-        Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-    Ok(Arc::new(move |request| {
-        let answer = client.request(request.map(Full::new));
-        async move {
-            let answer = answer.await.map_err(|error| chain(&error))?;
-            let code = answer.status();
-            let body = Limited::new(answer.into_body(), LONGEST).collect().await;
-            Ok((code, body.map_err(|error| format!("the answer broke off: {error}"))?.to_bytes()))
-        }
-        .boxed()
-    }))
-}
-
-/// An error with its causes: hyper's own text alone says little.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+    let name = tls
+        .and_then(|tls| tls.server_name.clone())
+        .map(|name| ServerName::try_from(name.clone()).map_err(|_| format!("{name} is not a server's name")));
+    Ok(plimsoll_runtime::transport::network(configure(tls)?, name.transpose()?, LONGEST))
 }
 
 fn configure(tls: Option<&ExtenderTls>) -> Result<ClientConfig, String> {

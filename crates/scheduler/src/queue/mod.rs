@@ -98,6 +98,8 @@ struct Entry {
     failures: Failures,
     /// Its last failure's backoff ends then.
     backoff_ends: Option<Instant>,
+    /// Whether it is tried, or to be, only because it stayed unschedulable for too long.
+    flushed: bool,
 }
 
 /// The scheduling queue.
@@ -176,7 +178,7 @@ impl PodQueue {
         let Some(entry) = self.pods.get_mut(&pod.key) else {
             let place = (Reverse(pod.priority), self.arrive());
             let (state, failures) = (State::Gated, Failures::default());
-            let entry = Entry { pod: pod.clone(), state, place, failures, backoff_ends: None };
+            let entry = Entry { pod: pod.clone(), state, place, failures, backoff_ends: None, flushed: false };
             self.pods.insert(pod.key.clone(), entry);
             self.gated += 1;
             self.ready(&pod.key, event::CAME, now);
@@ -220,6 +222,9 @@ impl PodQueue {
             self.ready(&key, event::BACKOFF_OVER, now);
         }
         while let Some((_, key)) = self.stays.first().filter(|(until, _)| *until <= now).cloned() {
+            if let Some(entry) = self.pods.get_mut(&key) {
+                entry.flushed = true;
+            }
             self.ready(&key, event::STAYED_TOO_LONG, now);
         }
         let next = self.active.first_key_value().map(|(_, key)| key.clone());
@@ -266,6 +271,7 @@ impl PodQueue {
         let Some(entry) = self.pods.get_mut(key).filter(|entry| *entry.pod.uid == *uid) else { return };
         let State::InHand { taken_as } = &mut entry.state else { return };
         let taken_as = taken_as.take();
+        entry.flushed = false;
         entry.place = (Reverse(entry.pod.priority), arrival);
         match why {
             Failure::Refused(_) => entry.failures.rejected(),
@@ -316,6 +322,11 @@ impl PodQueue {
             }
         }
         woken
+    }
+
+    /// Whether a pod is tried only because it stayed unschedulable for too long.
+    pub fn is_flushed(&self, key: &ObjectKey) -> bool {
+        self.pods.get(key).is_some_and(|entry| entry.flushed)
     }
 
     /// Whether no pod is in hand and none is due.
