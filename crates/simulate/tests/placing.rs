@@ -106,15 +106,30 @@ fn fresh(state: &State) -> Catalog {
     catalog
 }
 
+/// The pods for which room is kept from a pod. Who is nominated stays so, as upstream has it, where preemption is not tried.
+fn expected_beside(fresh: &Catalog, pod: &Pod) -> Expected {
+    let mut expected = Expected::new();
+    for guest in fresh.pods().filter(|guest| guest.node.is_none() && guest.priority >= pod.priority) {
+        if let Some(node) = guest.nominated_node.as_ref().filter(|_| guest.key != pod.key) {
+            expected.entry(node.clone()).or_default().push(guest.clone());
+        }
+    }
+    expected
+}
+
 /// Whether a pod that has no node fits nowhere, and nobody would go for it.
 fn waits_for_good(fresh: &mut Catalog, pod: &Pod, profile: &Profile, kinds: Kinds) -> Result<(), String> {
-    let nodes = fresh.rank_by(pod, &profile.rules, &[]).unwrap_or_default();
-    if let Some((node, _)) = nodes.iter().find(|(node, _)| !kinds.extender || accepts(&pod.key.name, node)) {
-        return Err(format!("pod {} waits, and fits on {node}", pod.key));
+    let expected = expected_beside(fresh, pod);
+    for (node, _) in fresh.rank_by(pod, &profile.rules, &[]).unwrap_or_default() {
+        let guests = expected.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let refused = !guests.is_empty() && !fresh.refusals_beside(pod, &profile.rules, &node, guests).is_empty();
+        if !refused && (!kinds.extender || accepts(&pod.key.name, &node)) {
+            return Err(format!("pod {} waits, and fits on {node} beside {guests:?}", pod.key));
+        }
     }
     let (true, false, Some(shortlist)) = (kinds.priorities, kinds.extender, profile.preemption) else { return Ok(()) };
     let preemptible = fresh.diagnose_by(pod, &profile.rules, &[]).preemptible;
-    let (nominated, expected) = (None, &Expected::new());
+    let (nominated, expected) = (None, &expected);
     let attempt = Attempt { rules: &profile.rules, shortlist, preemptible: &preemptible, nominated, expected };
     match fresh.preempt(pod, attempt) {
         Preemption::Possible(found) => Err(format!("pod {} waits, and others would go for it: {found:?}", pod.key)),
