@@ -5,205 +5,47 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test: what is missing is a failure")]
 
+#[path = "placing/cast.rs"]
+mod cast;
 mod common;
+#[path = "placing/worlds.rs"]
+mod worlds;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use cast::{Handle, accepts, begin};
 use common::{DRIVER, claim, class, create, told};
 use plimsoll_api::{DocumentKind, Interner};
-use plimsoll_controllers::Options as Controllers;
-use plimsoll_engine::gates::{Gate, Gates};
+use plimsoll_engine::gates::Gates;
+use plimsoll_engine::model::Pod;
+use plimsoll_engine::preemption::{Attempt, Expected, Preemption};
 use plimsoll_engine::{Catalog, Event};
-use plimsoll_runtime::{Context, Resource};
-use plimsoll_scheduler::{Options as Placing, Scheduler};
-use plimsoll_simulate::invariants::volumes::{self, read};
+use plimsoll_runtime::Resource;
+use plimsoll_scheduler::config::Profile;
+use plimsoll_simulate::invariants::volumes;
 use plimsoll_simulate::invariants::{Invariant, pods};
 use plimsoll_simulate::seeds::side_by_side;
-use plimsoll_simulate::{Bed, Component, Faults, Options, Report, Seeds, State, When, bed};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use plimsoll_simulate::{Bed, Faults, Options, Report, Seeds, State, When, bed};
 use serde_json::{Value, json};
+use worlds::{Kinds, act, local, node, pod, world};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
 const SELECTED: &str = "volume.kubernetes.io/selected-node";
 /// Lists are repeated this often, so that a watch that left something out is healed before the run is judged.
 const RELIST: Duration = Duration::from_secs(60);
-
-/// Something that an administrator or a user does.
-#[derive(Clone, Debug)]
-enum Deed {
-    Make(Resource, Value),
-    /// Deletes at once, as though a kubelet had let go already.
-    Drop(Resource, String),
-    Cordon(String, bool),
-}
-
-fn node(name: &str, zone: &str, milli: u64) -> Value {
-    let amounts = json!({"cpu": format!("{milli}m"), "memory": "8Gi", "pods": "4"});
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: zone}},
-           "status": {"allocatable": amounts, "capacity": amounts}})
-}
-
-fn local(name: &str, node: &str, gib: u64) -> Value {
-    let term = json!({"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]});
-    json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-           "spec": {"capacity": {"storage": format!("{gib}Gi")}, "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": "shelf", "persistentVolumeReclaimPolicy": "Retain", "local": {"path": "/mnt/x"},
-                    "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}})
-}
-
-fn pod(name: &str, milli: u64, claims: &[String]) -> Value {
-    let volumes: Vec<Value> =
-        claims.iter().map(|c| json!({"name": c, "persistentVolumeClaim": {"claimName": c}})).collect();
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
-           "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": format!("{milli}m")}}}],
-                    "volumes": volumes}})
-}
-
-fn world(seed: u64) -> Vec<(Duration, Deed)> {
-    let random = &mut StdRng::seed_from_u64(seed ^ 0x7061_6365);
-    let (nodes, claims, pods) = (random.random_range(1..4), random.random_range(0..5), random.random_range(1..5));
-    let mut deeds = Vec::new();
-    for n in 0..nodes {
-        let zone = ["a", "b"][n % 2];
-        deeds.push(Deed::Make(Resource::NODES, node(&format!("n{n}"), zone, random.random_range(1..4) * 500)));
-        for v in 0..random.random_range(0..3) {
-            let volume = local(&format!("v{n}-{v}"), &format!("n{n}"), random.random_range(1..4));
-            deeds.push(Deed::Make(Resource::VOLUMES, volume));
-        }
-    }
-    for c in 0..claims {
-        let class = ["shelf", "shelf", "late", "late", "fast"][random.random_range(0..5)];
-        deeds.push(Deed::Make(Resource::CLAIMS, claim(&format!("c{c}"), Some(class), random.random_range(1..4))));
-    }
-    for p in 0..pods {
-        let used: Vec<String> =
-            (0..claims).filter(|_| random.random_bool(0.4)).map(|c| format!("c{c}")).take(3).collect();
-        deeds.push(Deed::Make(Resource::PODS, pod(&format!("p{p}"), random.random_range(1..4) * 300, &used)));
-    }
-    for i in (1..deeds.len()).rev() {
-        deeds.swap(i, random.random_range(0..=i));
-    }
-    for p in 0..pods {
-        if random.random_bool(0.3) {
-            deeds.push(Deed::Drop(Resource::PODS, format!("p{p}")));
-            if random.random_bool(0.5) {
-                deeds.push(Deed::Make(Resource::PODS, pod(&format!("p{p}"), 300, &[])));
-            }
-        }
-    }
-    for n in 0..nodes {
-        if random.random_bool(0.2) {
-            deeds.push(Deed::Cordon(format!("n{n}"), true));
-            deeds.push(Deed::Cordon(format!("n{n}"), false));
-        }
-        if random.random_bool(0.1) {
-            deeds.push(Deed::Drop(Resource::NODES, format!("n{n}")));
-        }
-    }
-    if random.random_bool(0.2) {
-        deeds.push(Deed::Drop(Resource::CLAIMS, "c0".to_owned()));
-    }
-    let pause = |random: &mut StdRng| match random.random_range(0..3) {
-        0 => Duration::ZERO,
-        1 => Duration::from_millis(random.random_range(1..500)),
-        _ => Duration::from_millis(random.random_range(500..8000)),
-    };
-    deeds.into_iter().map(|deed| (pause(random), deed)).collect()
-}
-
-async fn act(bed: &Bed, deed: Deed) -> Result<(), String> {
-    let objects = bed.objects();
-    match deed {
-        Deed::Make(resource, object) => match objects.create::<Value>(resource, "default", &object).await {
-            Ok(_) | Err(plimsoll_runtime::Error::AlreadyExists(_)) => Ok(()),
-            Err(error) => Err(told(error)),
-        },
-        Deed::Drop(resource, name) => {
-            let path = resource.path("default", &name);
-            let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
-            match objects.send::<Value>(http::Method::DELETE, &path, Some(&options)).await {
-                Ok(_) | Err(plimsoll_runtime::Error::NotFound(_)) => Ok(()),
-                Err(error) => Err(told(error)),
-            }
-        }
-        Deed::Cordon(name, cordoned) => {
-            let patch = json!({"spec": {"unschedulable": cordoned}});
-            match objects.merge::<Value>(Resource::NODES, "", &name, "", &patch).await {
-                Ok(_) | Err(plimsoll_runtime::Error::NotFound(_)) => Ok(()),
-                Err(error) => Err(told(error)),
-            }
-        }
-    }
-}
-
-/// The present life of the scheduler.
-type Handle = Arc<Mutex<Option<Scheduler>>>;
-
-fn begin(bed: &Bed) -> Handle {
-    bed.start(Component::new("binder", |context: Context| async move {
-        let options = Controllers { relist: RELIST, ..Controllers::default() };
-        plimsoll_controllers::start(&context, &options);
-        context.tasks.stopping().await;
-    }));
-    let handle: Handle = Arc::default();
-    let mine = handle.clone();
-    bed.start(Component::new("scheduler", move |context: Context| {
-        let mine = mine.clone();
-        async move {
-            let scheduler = plimsoll_scheduler::start(&context, Placing { relist: RELIST, ..Placing::default() });
-            *mine.lock().unwrap() = Some(scheduler);
-            context.tasks.stopping().await;
-        }
-    }));
-    let provisioner = bed.clone();
-    bed.start(Component::new("provisioner", move |context| provision(provisioner.clone(), context)).spared());
-    handle
-}
-
-/// Stands in for an external provisioner: makes volumes in the zone of the selected node, or, for some claims on some nodes, gives
-/// up and takes the choice back.
-async fn provision(bed: Bed, context: Context) {
-    loop {
-        let state = bed.state();
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        for claim in state.claims.values() {
-            let handed = read::annotation(claim, "volume.kubernetes.io/storage-provisioner") == Some(DRIVER);
-            let name = format!("pvc-{}", read::uid(claim));
-            if !handed || !read::volume_name(claim).is_empty() || state.volumes.contains_key(&name) {
-                continue;
-            }
-            let selected = read::annotation(claim, SELECTED);
-            let odd = read::uid(claim).bytes().chain(selected.unwrap_or_default().bytes()).map(u32::from).sum::<u32>();
-            if selected.is_some() && odd % 3 == 0 {
-                let mut released = (**claim).clone();
-                released["metadata"]["annotations"].as_object_mut().map(|a| a.remove(SELECTED));
-                let _ = context.objects().replace::<Value>(Resource::CLAIMS, &released).await;
-                continue;
-            }
-            let mut made = common::volume(&name, "", 1, "Delete");
-            made["spec"]["storageClassName"] = claim["spec"]["storageClassName"].clone();
-            made["spec"]["capacity"] = claim["spec"]["resources"]["requests"].clone();
-            made["metadata"]["annotations"] = json!({"pv.kubernetes.io/provisioned-by": DRIVER});
-            made["spec"]["claimRef"] = json!({"kind": "PersistentVolumeClaim", "apiVersion": "v1",
-                "namespace": claim["metadata"]["namespace"], "name": claim["metadata"]["name"], "uid": read::uid(claim)});
-            if let Some(node) = selected.and_then(|node| state.nodes.get(node)) {
-                let term = json!({"matchExpressions": [
-                    {"key": ZONE, "operator": "In", "values": [node["metadata"]["labels"][ZONE]]}]});
-                made["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [term]}});
-            }
-            let _ = context.objects().create::<Value>(Resource::VOLUMES, "", &made).await;
-        }
-    }
-}
+/// The schedulers of a cluster that has two.
+const REPLICAS: [&str; 2] = ["scheduler-a", "scheduler-b"];
+/// Nothing special.
+const PLAIN: Kinds = Kinds { priorities: false, extender: false, replicas: false };
 
 fn invariants() -> Vec<Box<dyn Invariant>> {
     let mut all = volumes::all();
     // Volumes of claims that are gone stay Released here: nobody deletes them.
     all.push(Box::new(pods::PlacedWithVolumes));
     all.push(Box::new(pods::NotOverfull));
+    all.push(Box::new(pods::RemovedForAnother::default()));
     all
 }
 
@@ -213,6 +55,17 @@ async fn classes(bed: &Bed) -> Result<(), String> {
     {
         create(bed, Resource::CLASSES, &class(name, provisioner, delayed)).await?;
     }
+    for (name, value, policy) in [
+        ("low", 10, "PreemptLowerPriority"),
+        ("middle", 50, "PreemptLowerPriority"),
+        ("high", 100, "PreemptLowerPriority"),
+        ("polite", 100, "Never"),
+    ] {
+        let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "preemptionPolicy": policy});
+        let path = "/apis/scheduling.k8s.io/v1/priorityclasses";
+        bed.objects().send::<Value>(http::Method::POST, path, Some(&class)).await.map_err(told)?;
+    }
     Ok(())
 }
 
@@ -220,13 +73,14 @@ fn random_run(options: Options) -> Report {
     let seed = options.seed;
     bed::run(options.invariants(invariants()), |bed| async move {
         classes(&bed).await?;
-        let scheduler = begin(&bed);
+        let kinds = Kinds::of(seed);
+        let scheduler = begin(&bed, kinds);
         for (pause, deed) in world(seed) {
             bed.wait(pause).await;
             act(&bed, deed).await?;
         }
         bed.settle().await?;
-        judge(&bed.state(), &scheduler)
+        judge(&bed.state(), &scheduler, kinds)
     })
 }
 
@@ -252,13 +106,43 @@ fn fresh(state: &State) -> Catalog {
     catalog
 }
 
-fn judge(state: &State, scheduler: &Handle) -> Result<(), String> {
-    let fresh = fresh(state);
-    let gates = Gates::all().with(Gate::EphemeralForecast, false);
-    for pod in fresh.pods().filter(|pod| pod.node.is_none()) {
-        if let Ok(Some(choice)) = fresh.choose(pod, gates) {
-            return Err(format!("pod {} waits, and fits on {}", pod.key, choice.node));
+/// The pods for which room is kept from a pod. Who is nominated stays so, as upstream has it, where preemption is not tried.
+fn expected_beside(fresh: &Catalog, pod: &Pod) -> Expected {
+    let mut expected = Expected::new();
+    for guest in fresh.pods().filter(|guest| guest.node.is_none() && guest.priority >= pod.priority) {
+        if let Some(node) = guest.nominated_node.as_ref().filter(|_| guest.key != pod.key) {
+            expected.entry(node.clone()).or_default().push(guest.clone());
         }
+    }
+    expected
+}
+
+/// Whether a pod that has no node fits nowhere, and nobody would go for it.
+fn waits_for_good(fresh: &mut Catalog, pod: &Pod, profile: &Profile, kinds: Kinds) -> Result<(), String> {
+    let expected = expected_beside(fresh, pod);
+    for (node, _) in fresh.rank_by(pod, &profile.rules, &[]).unwrap_or_default() {
+        let guests = expected.get(&node).map(Vec::as_slice).unwrap_or_default();
+        let refused = !guests.is_empty() && !fresh.refusals_beside(pod, &profile.rules, &node, guests).is_empty();
+        if !refused && (!kinds.extender || accepts(&pod.key.name, &node)) {
+            return Err(format!("pod {} waits, and fits on {node} beside {guests:?}", pod.key));
+        }
+    }
+    let (true, false, Some(shortlist)) = (kinds.priorities, kinds.extender, profile.preemption) else { return Ok(()) };
+    let preemptible = fresh.diagnose_by(pod, &profile.rules, &[]).preemptible;
+    let (nominated, expected) = (None, &expected);
+    let attempt = Attempt { rules: &profile.rules, shortlist, preemptible: &preemptible, nominated, expected };
+    match fresh.preempt(pod, attempt) {
+        Preemption::Possible(found) => Err(format!("pod {} waits, and others would go for it: {found:?}", pod.key)),
+        _ => Ok(()),
+    }
+}
+
+fn judge(state: &State, scheduler: &Handle, kinds: Kinds) -> Result<(), String> {
+    let mut fresh = fresh(state);
+    let profile = Profile::named("default-scheduler", Gates::all());
+    let waiting: Vec<_> = fresh.pods().filter(|pod| pod.node.is_none()).cloned().collect();
+    for pod in &waiting {
+        waits_for_good(&mut fresh, pod, &profile, kinds)?;
     }
     let handle = scheduler.lock().unwrap();
     let scheduler = handle.as_ref().ok_or("the scheduler is not there")?;
@@ -291,7 +175,7 @@ fn the_same_seed_gives_the_same_run() {
 fn story(options: Options) -> Report {
     bed::run(options.invariants(invariants()), |bed| async move {
         classes(&bed).await?;
-        let scheduler = begin(&bed);
+        let scheduler = begin(&bed, PLAIN);
         for object in [node("n0", "a", 1000), node("n1", "b", 1000)] {
             create(&bed, Resource::NODES, &object).await?;
         }
@@ -307,7 +191,7 @@ fn story(options: Options) -> Report {
                 return Err(format!("pod {name} has no node"));
             }
         }
-        judge(&state, &scheduler)
+        judge(&state, &scheduler, PLAIN)
     })
 }
 

@@ -301,3 +301,30 @@ async fn a_pod_that_ended_is_not_put_back_by_who_writes_its_condition() {
     let known = scheduler.inspect(|catalog| catalog.pod(&ObjectKey::new("default", "web")).is_some());
     assert!(!known, "it came back");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_be_told_an_extender_yet_is_asked_about_later() {
+    let lab = Lab::new().await;
+    // The scheduler lists nodes twice, for itself and for extenders, and then watches them twice: the second watch fails.
+    let asked = AtomicU32::new(0);
+    let context = lab.meddled(move |method, path| {
+        let nodes = *method == http::Method::GET && path == "/api/v1/nodes";
+        let late = nodes && (3..6).contains(&asked.fetch_add(1, Ordering::Relaxed));
+        std::future::ready(late.then_some(Meddle::Refuse(503, None)))
+    });
+    let transport: Transport = Arc::new(|request| {
+        let args: Value = serde_json::from_slice(request.body()).unwrap();
+        let answer = json!({"Nodes": args["Nodes"]}).to_string();
+        async move { Ok((http::StatusCode::OK, bytes::Bytes::from(answer))) }.boxed()
+    });
+    let config = ExtenderConfig { filter_verb: Some("filter".to_owned()), node_cache_capable: false, ..extender() };
+    let extenders = Extenders::from(vec![Extender::new(config, transport)]);
+    plimsoll_scheduler::start(&context, Options { extenders, ..Options::default() });
+    lab.roomy_node("n1", "a").await;
+    lab.pod("web", "", &[]).await;
+    pass(60).await;
+    let said = failures(&lab, "web").await;
+    let why = "1 node(s) that fit are not known well enough to ask extenders about";
+    assert!(said.iter().any(|message| message == why), "{said:?}");
+    assert_eq!(node_of(&lab.get(Resource::PODS, "web").await), Some("n1"));
+}

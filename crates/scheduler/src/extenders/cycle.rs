@@ -51,6 +51,11 @@ impl WholeNodes {
         }
     }
 
+    /// Whether extenders can be asked about a node: this mirror may hear of it later than the catalog.
+    fn has(&self, name: &Name) -> bool {
+        self.0.as_ref().is_none_or(|mirror| mirror.named(name).is_some())
+    }
+
     fn get(&self, name: &Name) -> Option<Value> {
         self.0.as_ref()?.named(name).map(|node| wire::sent(node.value()))
     }
@@ -85,7 +90,18 @@ impl Inner {
             (ranked, nominated)
         };
         let asked = match ranked {
-            Ok(ranked) => self.ask(&case, ranked, nominated).await,
+            Ok(mut ranked) => {
+                let fit = ranked.len();
+                ranked.retain(|(node, _)| self.nodes.has(node));
+                let unasked = fit - ranked.len();
+                match self.ask(&case, ranked, nominated).await {
+                    // Nothing that the pod waits for would tell of these.
+                    Ok(Asked::Refused(_)) if unasked > 0 => {
+                        Err(format!("{unasked} node(s) that fit are not known well enough to ask extenders about"))
+                    }
+                    asked => asked,
+                }
+            }
             Err(_) => Ok(Asked::Refused(Left::default())),
         };
         let refused = {

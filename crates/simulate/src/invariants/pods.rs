@@ -79,6 +79,40 @@ impl Invariant for NotOverfull {
     }
 }
 
+/// A scheduler removes a pod only for one that matters more, and tells it so first.
+#[derive(Default)]
+pub struct RemovedForAnother {
+    /// The highest priority that a pod ever had.
+    highest: i64,
+}
+
+impl Invariant for RemovedForAnother {
+    fn name(&self) -> &'static str {
+        "a pod is removed only for one that matters more"
+    }
+
+    fn check(&mut self, _: &State, change: &Change<'_>) -> Result<(), String> {
+        if change.resource != "pods" {
+            return Ok(());
+        }
+        let priority = |pod: &Value| pod["spec"]["priority"].as_i64().unwrap_or(0);
+        let going = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+        self.highest = self.highest.max(change.after.as_deref().map_or(0, priority));
+        let Some(before) = change.before.as_deref().filter(|pod| !going(pod)) else { return Ok(()) };
+        if !change.by.starts_with("scheduler") || change.after.as_deref().is_some_and(|pod| !going(pod)) {
+            return Ok(());
+        }
+        if priority(before) >= self.highest {
+            return Err("nobody matters more".to_owned());
+        }
+        let told = |c: &Value| c["type"] == "DisruptionTarget" && c["status"] == "True";
+        match before["status"]["conditions"].as_array().is_some_and(|all| all.iter().any(told)) {
+            true => Ok(()),
+            false => Err("it was not told why".to_owned()),
+        }
+    }
+}
+
 /// The pod that a component has just placed, and where.
 fn newly_placed<'a>(change: &'a Change<'_>) -> Option<(&'a Value, &'a str)> {
     let after = change.after.as_deref().filter(|_| change.resource == "pods" && change.by_component())?;
