@@ -25,9 +25,9 @@ import (
 
 // filterPlugins are those that the conformance files report.
 var filterPlugins = []string{
-	names.InterPodAffinity, names.NodeAffinity, names.NodeName, names.NodePorts, names.NodeResourcesFit, names.NodeUnschedulable,
-	names.NodeVolumeLimits, names.PodTopologySpread, names.TaintToleration, names.VolumeBinding, names.VolumeRestrictions,
-	names.VolumeZone,
+	names.InterPodAffinity, names.NodeAffinity, names.NodeDeclaredFeatures, names.NodeName, names.NodePorts, names.NodeResourcesFit,
+	names.NodeUnschedulable, names.NodeVolumeLimits, names.PodTopologySpread, names.TaintToleration, names.VolumeBinding,
+	names.VolumeRestrictions, names.VolumeZone,
 }
 
 // scoreOnlyPlugins take part in scoring without filtering.

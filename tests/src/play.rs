@@ -22,7 +22,7 @@ use crate::scenario::{Scenario, Step};
 /// The headers that are compared.
 const HEADERS: [&str; 5] = ["content-type", "warning", "retry-after", "cache-control", "www-authenticate"];
 /// How long an event may take.
-const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long nothing must come where nothing may come.
 const QUIET: Duration = Duration::from_millis(400);
 

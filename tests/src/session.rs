@@ -1,7 +1,8 @@
 //! kubectl sessions: lists of shell commands, played on a server, with answers in which all that differs from run to run has a word.
 //!
 //! A line is a command, with its here-documents and continued lines; `#` begins a comment. `#~ reason` before a command says that its
-//! answer is known to differ, and why: it is played for what it does, and not compared.
+//! answer is known to differ, and why: it is played for what it does, and not compared. `watching kubectl …` begins a command that watches,
+//! and goes on once it does.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,16 @@ pub fn parse(text: &str) -> Vec<Step> {
     steps
 }
 
+/// What the shell knows beside its own commands. How long kubectl takes to its watch is a matter of the machine, so it is asked to say
+/// when it has it.
+const FUNCTIONS: &str = r#"watching() {
+    local log
+    log=$(mktemp)
+    "$@" -v=6 2> >(tee "$log" | grep -v '^I[0-9]' >&2) &
+    until grep -q 'watch=true.*200 OK' "$log" || ! kill -0 $! 2> /dev/null; do sleep 0.1; done
+}
+"#;
+
 /// A server as kubectl sees it.
 #[derive(Debug, Clone)]
 pub struct Player {
@@ -100,6 +111,8 @@ impl Player {
         // A session may choose its namespace: the file is its own.
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::copy(&self.kubeconfig, &kubeconfig)?;
+        let functions = folder.path().join("functions.sh");
+        std::fs::write(&functions, FUNCTIONS)?;
         let programs = self.kubectl.parent().unwrap_or(Path::new("")).display().to_string();
         let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
         let own = [(folder.path().display().to_string(), "<folder>")];
@@ -109,6 +122,7 @@ impl Player {
                 .args(["60", "bash", "-c", &step.command])
                 .current_dir(folder.path())
                 .env("KUBECONFIG", &kubeconfig)
+                .env("BASH_ENV", &functions)
                 .env("HOME", folder.path())
                 .env("TMPDIR", folder.path())
                 .env("PATH", &path)

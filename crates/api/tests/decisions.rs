@@ -79,7 +79,20 @@ fn profiles_and_on_each_of_the_421_scored_clusters_our_node_is_one_of_upstreams_
     assert_eq!(check(&shipped("profiles.jsonl.gz"), 460), 421);
 }
 
-/// Otherwise the test above would prove nothing of the arguments.
+/// Pods that need features, on nodes that declare some.
+#[test]
+fn features() {
+    let path = shipped("features.jsonl.gz");
+    check(&path, 120);
+    let said = |line: &Value, ok: bool| {
+        let nodes = line["expected"]["plugins"]["NodeDeclaredFeatures"]["nodes"].as_object().unwrap().clone();
+        nodes.values().any(|verdict| verdict["ok"] == ok)
+    };
+    let mixed = lines(&path).iter().filter(|line| said(line, true) && said(line, false)).count();
+    assert!(mixed >= 40, "only {mixed} clusters in which the features decide between nodes");
+}
+
+/// Otherwise the test of the profiles would prove nothing of the arguments.
 #[test]
 fn each_of_those_profiles_makes_a_difference() {
     for line in lines(&shipped("profiles.jsonl.gz")) {

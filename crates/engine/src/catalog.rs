@@ -209,9 +209,15 @@ impl Catalog {
     }
 
     /// Tells the time, in seconds of any clock that does not go back. Space that was promised to volumes made long ago
-    /// is then no longer counted twice.
-    pub fn settle(&mut self, now: u64) {
-        self.volumes.pools.settle(now);
+    /// is then no longer counted twice. Returns the pools of which more counts from now on: to whoever waits for space they
+    /// are as good as new ([`Change::Added`](crate::wakeups::Change::Added)), though no event tells of them.
+    pub fn settle(&mut self, now: u64) -> Vec<Object> {
+        self.volumes.pools.settle(now).into_iter().map(Object::Pool).collect()
+    }
+
+    /// The earliest second at which telling the time changes an answer; `None` where none would.
+    pub fn settles_at(&self) -> Option<u64> {
+        self.volumes.pools.settles_at()
     }
 
     fn set(&mut self, object: Object) -> bool {

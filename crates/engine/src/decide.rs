@@ -145,9 +145,7 @@ impl Catalog {
     pub fn plan_on(&self, pod: &Pod, rules: &Rules, node: &Name) -> Option<VolumePlan> {
         let row = self.nodes.by_name(node)?;
         let case = Case::prepare(self, pod, rules);
-        let fits =
-            case.rejection().is_none() && case.filters.fits(row) && case.volumes.suitability(row.index()).is_some();
-        fits.then(|| case.volumes.plan(row.index()))
+        case.fits(row.index()).then(|| case.volumes.plan(row.index()))
     }
 }
 
@@ -182,7 +180,13 @@ impl<'c> Case<'c> {
             return Some(undecided(what));
         }
         let all = self.filters.pod_refusals().iter().chain(self.volumes.pod_refusals());
-        all.min_by_key(|r| r.plugin).cloned()
+        all.min_by_key(|r| self.rules.rejection_rank(r.plugin)).cloned()
+    }
+
+    /// Whether the pod fits on a node.
+    pub(crate) fn fits(&self, node: NodeIndex) -> bool {
+        let fits = |row| self.filters.fits(row) && self.volumes.suitability(node).is_some();
+        self.rejection().is_none() && self.catalog.nodes.get(node).is_some_and(fits)
     }
 
     pub(crate) fn narrowed_by(&self) -> Vec<Plugin> {
@@ -196,10 +200,7 @@ impl<'c> Case<'c> {
 
     /// Every no of a node, in upstream's order of plugins.
     pub(crate) fn refusals(&self, row: &NodeRow) -> Vec<Refusal> {
-        let mut refusals = self.filters.refusals(row);
-        refusals.extend(self.volumes.refusals(row.index()));
-        refusals.sort_by_key(|r| r.plugin);
-        refusals
+        refusals(&self.filters, &self.volumes, self.rules, row)
     }
 
     fn judge(&self, row: &NodeRow) -> NodeDecision {
@@ -258,6 +259,19 @@ impl<'c> Case<'c> {
         }
         (feasible, totals)
     }
+}
+
+/// Every no of a node, in the rules' order of plugins.
+pub(crate) fn refusals(
+    filters: &NodeFilters<'_>,
+    volumes: &PodVolumes<'_>,
+    rules: &Rules,
+    row: &NodeRow,
+) -> Vec<Refusal> {
+    let mut refusals = filters.refusals(row);
+    refusals.extend(volumes.refusals(row.index()));
+    refusals.sort_by_key(|r| rules.filter_rank(r.plugin));
+    refusals
 }
 
 /// The refusal of a pod that uses what nothing here decides about.

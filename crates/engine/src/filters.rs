@@ -8,6 +8,7 @@ mod amounts;
 mod domains;
 mod inter_pod_affinity;
 mod node_affinity;
+mod node_declared_features;
 mod node_name;
 mod node_ports;
 mod node_resources_fit;
@@ -29,7 +30,7 @@ pub(crate) use taint_toleration::tolerated;
 use std::collections::BTreeSet;
 
 use crate::labels::Name;
-use crate::model::Pod;
+use crate::model::{Node, Pod};
 use crate::nodes::NodeRow;
 use crate::reason::{Plugin, Refusal};
 use crate::rules::Rules;
@@ -37,6 +38,7 @@ use crate::view::ClusterView;
 
 use inter_pod_affinity::InterPodAffinity;
 use node_affinity::NodeAffinity;
+use node_declared_features::NodeDeclaredFeatures;
 use node_name::NodeName;
 use node_ports::NodePorts;
 use node_resources_fit::NodeResourcesFit;
@@ -58,6 +60,7 @@ pub struct NodeFilters<'p> {
     resources: Option<NodeResourcesFit>,
     spread: TopologySpread<'p>,
     pod_affinity: InterPodAffinity<'p>,
+    features: Option<NodeDeclaredFeatures>,
 }
 
 impl<'p> NodeFilters<'p> {
@@ -93,7 +96,16 @@ impl<'p> NodeFilters<'p> {
             resources: on(Plugin::NodeResourcesFit).then(|| NodeResourcesFit::prepare(pod, rules)),
             spread,
             pod_affinity,
+            features: on(Plugin::NodeDeclaredFeatures).then(|| NodeDeclaredFeatures::prepare(pod)).flatten(),
         }
+    }
+
+    /// Takes note of a pod that came to a node, or left it, since these were prepared: they are then what they would be if
+    /// prepared anew. Room and ports are read from the node itself.
+    pub(crate) fn note(&mut self, pod: &Pod, cluster: &ClusterView<'_>, node: &Node, other: &Pod, came: bool) {
+        let amount = if came { 1 } else { -1 };
+        self.spread.note(pod, node, other, amount);
+        self.pod_affinity.note(pod, cluster, node, other, amount);
     }
 
     /// Refusals of the pod as a whole, in upstream's order of plugins. Where there is one, no node is judged.
@@ -112,6 +124,7 @@ impl<'p> NodeFilters<'p> {
         self.pod_refusals.is_empty()
             && self.node_name.fits(row)
             && self.unschedulable.is_none_or(|filter| filter.fits(row))
+            && self.features.is_none_or(|filter| filter.fits(row))
             && self.taints.is_none_or(|filter| filter.fits(row))
             && self.resources.as_ref().is_none_or(|filter| filter.fits(row))
             && self.ports.is_none_or(|filter| filter.fits(row))
@@ -131,6 +144,7 @@ impl<'p> NodeFilters<'p> {
         refusals.extend(self.resources.iter().flat_map(|filter| filter.refusals(row)));
         refusals.extend(self.spread.refusal(row));
         refusals.extend(self.pod_affinity.refusal(row));
+        refusals.extend(self.features.and_then(|filter| filter.refusal(row)));
         refusals
     }
 }

@@ -69,7 +69,9 @@ pub enum Plugin {
     ImageLocality,
     /// Claims of devices. Nothing here decides about them: a pod that has some is refused as a whole.
     DynamicResources,
-    /// Groups of pods that are placed together. Likewise.
+    /// What a node must be able to do.
+    NodeDeclaredFeatures,
+    /// Groups of pods that are placed together. Nothing here decides about them either.
     GangScheduling,
     /// An HTTP extender. Upstream asks them when all filters have accepted a node.
     Extender,
@@ -77,7 +79,7 @@ pub enum Plugin {
 
 impl Plugin {
     /// Every plugin, in upstream's order.
-    pub const ALL: [Plugin; 18] = [
+    pub const ALL: [Plugin; 19] = [
         Plugin::SchedulingGates,
         Plugin::NodeName,
         Plugin::NodeUnschedulable,
@@ -94,6 +96,7 @@ impl Plugin {
         Plugin::NodeResourcesBalancedAllocation,
         Plugin::ImageLocality,
         Plugin::DynamicResources,
+        Plugin::NodeDeclaredFeatures,
         Plugin::GangScheduling,
         Plugin::Extender,
     ];
@@ -117,6 +120,7 @@ impl Plugin {
             Plugin::NodeResourcesBalancedAllocation => "NodeResourcesBalancedAllocation",
             Plugin::ImageLocality => "ImageLocality",
             Plugin::DynamicResources => "DynamicResources",
+            Plugin::NodeDeclaredFeatures => "NodeDeclaredFeatures",
             Plugin::GangScheduling => "GangScheduling",
             Plugin::Extender => "Extender",
         }

@@ -43,6 +43,8 @@ pub struct Rules {
     gates: Gates,
     filtering: PluginSet,
     weights: [i64; Plugin::ALL.len()],
+    filter_ranks: [usize; Plugin::ALL.len()],
+    rejection_ranks: [usize; Plugin::ALL.len()],
     pub(crate) volumes: VolumeRules,
     storage_capacity_scoring: bool,
     pub(crate) ignored_resources: Vec<Name>,
@@ -74,6 +76,8 @@ impl Rules {
             gates,
             filtering,
             weights: Plugin::ALL.map(Plugin::weight),
+            filter_ranks: Plugin::ALL.map(|plugin| plugin as usize),
+            rejection_ranks: Plugin::ALL.map(|plugin| plugin as usize),
             volumes: VolumeRules { gates, filtering, shape, limit_scaling: true },
             storage_capacity_scoring: true,
             ignored_resources: Vec::new(),
@@ -106,6 +110,25 @@ impl Rules {
             return 0;
         }
         self.weights.get(plugin as usize).copied().unwrap_or(0)
+    }
+
+    /// Where the plugin stands among those that judge nodes: of several that refuse one, the first is told.
+    pub(crate) fn filter_rank(&self, plugin: Plugin) -> usize {
+        self.filter_ranks.get(plugin as usize).copied().unwrap_or(usize::MAX)
+    }
+
+    /// Where the plugin stands among those that can refuse a pod as a whole.
+    pub(crate) fn rejection_rank(&self, plugin: Plugin) -> usize {
+        self.rejection_ranks.get(plugin as usize).copied().unwrap_or(usize::MAX)
+    }
+
+    /// Sets the order in which plugins judge nodes (`filters`) and refuse pods as a whole (`rejections`, upstream's PreFilter).
+    /// Every plugin is asked whatever the order: it decides only whose reason is told, and so whether preemption may help.
+    #[must_use]
+    pub fn order(mut self, filters: &[Plugin], rejections: &[Plugin]) -> Self {
+        self.filter_ranks = ranks(filters);
+        self.rejection_ranks = ranks(rejections);
+        self
     }
 
     /// Turns a plugin's filter on or off, and with it whatever it refuses pods for as a whole.
@@ -205,6 +228,12 @@ impl Rules {
         self.volumes.shape = shape;
         self
     }
+}
+
+/// The place of each plugin in a list; those that are not in it come after, in upstream's default order.
+fn ranks(listed: &[Plugin]) -> [usize; Plugin::ALL.len()] {
+    let place = |plugin: Plugin| listed.iter().position(|other| *other == plugin);
+    Plugin::ALL.map(|plugin| place(plugin).unwrap_or(listed.len() + plugin as usize))
 }
 
 impl Default for Rules {

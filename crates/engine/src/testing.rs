@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::filters::NodeFilters;
 use crate::labels::{Labels, Name, ObjectKey};
 use crate::model::{
-    Container, HostPort, Namespace, Node, Pod, PodDemand, PodImages, PodTerm, Requests, Resources, SpreadConstraint,
+    Container, Features, HostPort, Namespace, Node, Pod, PodDemand, PodImages, PodTerm, Requests, Resources,
+    SpreadConstraint,
 };
 use crate::nodes::{NodeIndex, NodeTable};
 use crate::reason::{Plugin, Refusal};
@@ -69,6 +70,7 @@ pub(crate) fn pod(pod: &str) -> Pod {
         preferred_anti_affinity: Vec::new(),
         spread: Vec::new(),
         volumes: Vec::new(),
+        features: Features::default(),
     }
 }
 

@@ -19,6 +19,9 @@ pub enum Error {
     /// The version asked for is too old to be served.
     #[error("{0}")]
     Expired(String),
+    /// The server does not know who asks. Nothing was done; a token may be on its way to being replaced.
+    #[error("{0}")]
+    Unauthenticated(String),
     /// The identity may not do this.
     #[error("{0}")]
     Forbidden(String),
@@ -44,7 +47,7 @@ pub enum Error {
 impl Error {
     /// Whether the same request may be tried again as it is: nothing about the object has to be learnt first.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::Unknown(_))
+        matches!(self, Self::Busy { .. } | Self::Unknown(_) | Self::Unauthenticated(_))
     }
 
     /// Whether somebody else's write was in the way. It is retried quietly: nothing is wrong.
@@ -64,7 +67,8 @@ impl Error {
             (409, _) => Self::Conflict(message),
             (404, _) => Self::NotFound(message),
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(message),
-            (401 | 403, _) => Self::Forbidden(message),
+            (401, _) => Self::Unauthenticated(message),
+            (403, _) => Self::Forbidden(message),
             (400 | 405 | 406 | 413 | 415 | 422, _) => Self::Invalid(message),
             (429, _) => Self::Busy { message, after: None },
             _ => Self::Unknown(message),

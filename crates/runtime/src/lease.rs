@@ -106,7 +106,12 @@ impl LeaseConfig {
 
 /// A name that no other process has: the machine's, and a uid.
 pub fn identity(entropy: &Entropy) -> String {
-    format!("{}_{}", rustix::system::uname().nodename().to_string_lossy(), entropy.uid())
+    format!("{}_{}", host(), entropy.uid())
+}
+
+/// The machine's name.
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// How a leadership, or the wish for one, ended.

@@ -1,6 +1,7 @@
 //! What every Plimsoll process needs, and nothing about volumes: a context (client, time, randomness, figures, gates),
 //! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
 
+mod answer;
 pub mod context;
 pub mod error;
 #[cfg(test)]
@@ -8,14 +9,17 @@ mod fake;
 pub mod gate;
 pub mod health;
 pub mod lease;
+mod lru;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;
+pub mod outbound;
 pub mod queue;
 pub mod recorder;
 pub mod reflector;
 pub mod requests;
 pub mod resource;
+pub mod series;
 pub mod spans;
 pub mod tasks;
 pub mod throttle;
@@ -33,6 +37,7 @@ pub use queue::{Backoff, Next, Queue};
 pub use recorder::{About, Recorder, Severity};
 pub use reflector::{Selection, reflect};
 pub use resource::Resource;
+pub use series::{Saying, SeriesRecorder};
 pub use spans::Spans;
 pub use tasks::Tasks;
 pub use treatment::Treatment;

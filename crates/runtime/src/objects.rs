@@ -1,19 +1,14 @@
 //! Single objects: read, made, replaced, deleted. Bodies are whole JSON objects, so that a field which this version does
 //! not know survives a replacement.
 
-use std::time::Duration;
-
 use http::{Method, Request};
 use kube::Client;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::answer;
 use crate::error::Error;
 use crate::resource::Resource;
-
-/// How long an answer is waited for: as long as the API server lets a request take. A connection that died without a word
-/// would be waited for without end.
-const ANSWER: Duration = Duration::from_secs(60);
 
 /// What must still hold of an object for it to be deleted.
 #[derive(Clone, Debug, Default)]
@@ -139,10 +134,7 @@ impl Objects {
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> Result<T, Error> {
-        match tokio::time::timeout(ANSWER, self.client.request(request)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(Error::Unknown(format!("no answer within {} s", ANSWER.as_secs()))),
-        }
+        answer::within(request, |request| self.client.request(request)).await
     }
 
     /// The client itself.

@@ -1,4 +1,5 @@
-//! Events: what a component says about an object, kept with it in the API.
+//! Events: what a component says about an object, kept with it in the API. As `v1` events, which kube-controller-manager still writes;
+//! kube-scheduler's are of the newer kind ([`crate::series`]).
 //!
 //! ```text
 //!   event() ──► queue ──► correlator ──► new: create ─────────────────────────────► done
@@ -8,7 +9,6 @@
 //! ```
 
 mod correlator;
-mod lru;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,11 +30,11 @@ use crate::resource::Resource;
 use correlator::{Correlator, Entry};
 
 /// How many events may wait to be written. client-go's thousand is lost in a burst of a few thousand claims.
-const QUEUE: usize = 10_000;
+pub(crate) const QUEUE: usize = 10_000;
 /// How often an event is tried, as client-go does.
-const TRIES: u32 = 12;
+pub(crate) const TRIES: u32 = 12;
 /// How long until it is tried again.
-const BETWEEN_TRIES: Duration = Duration::from_secs(10);
+pub(crate) const BETWEEN_TRIES: Duration = Duration::from_secs(10);
 
 /// Whether an event is news or a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
@@ -69,6 +69,24 @@ pub struct About {
     pub version: String,
 }
 
+impl About {
+    /// The object as other objects name it.
+    pub(crate) fn reference(&self) -> Value {
+        let mut reference =
+            json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind, "name": self.name});
+        let fields = [("namespace", &self.namespace), ("uid", &self.uid), ("resourceVersion", &self.version)];
+        for (field, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+            reference[field] = json!(value);
+        }
+        reference
+    }
+
+    /// Where events about it are kept: those about the cluster's own objects are in the namespace `default`.
+    pub(crate) fn namespace_of_events(&self) -> &str {
+        if self.namespace.is_empty() { "default" } else { &self.namespace }
+    }
+}
+
 /// Says things about objects under the name of one component.
 #[derive(Clone)]
 pub struct Recorder {
@@ -89,9 +107,6 @@ struct Said {
 impl Recorder {
     /// For one component, such as `persistentvolume-controller`. Events are written by a task of the context.
     pub fn new(context: &Context, component: &str) -> Self {
-        let dropped: Family<Named, Counter> = Family::default();
-        let help = "Events that were not written because too many waited";
-        let dropped = context.metrics.register("plimsoll_events_dropped", help, dropped);
         let (queue, said) = mpsc::channel(QUEUE);
         let writer = Writer {
             component: component.into(),
@@ -101,8 +116,7 @@ impl Recorder {
             correlator: Correlator::new(),
         };
         context.tasks.spawn_servant("events", writer.run(said));
-        let dropped = dropped.get_or_create(&Named::new(component)).clone();
-        Self { queue, clock: context.clock.clone(), dropped }
+        Self { queue, clock: context.clock.clone(), dropped: dropped(context, component) }
     }
 
     /// Says something about an object. Never waits and never fails: an event that cannot be written is dropped.
@@ -119,6 +133,13 @@ impl Recorder {
             tracing::warn!(object = about.name, reason, message, "an event is not written: too many wait");
         }
     }
+}
+
+/// Counts the events of a component that were dropped.
+pub(crate) fn dropped(context: &Context, component: &str) -> Counter {
+    let help = "Events that were not written because too many waited";
+    let family = context.metrics.register("plimsoll_events_dropped", help, Family::<Named, Counter>::default());
+    family.get_or_create(&Named::new(component)).clone()
 }
 
 struct Writer {
@@ -171,7 +192,7 @@ impl Writer {
     }
 
     async fn write(&self, said: &Said, entry: &Entry) -> Result<(), Error> {
-        let namespace = if said.about.namespace.is_empty() { "default" } else { &said.about.namespace };
+        let namespace = said.about.namespace_of_events();
         if entry.count > 1 {
             let patch = json!({"count": entry.count, "lastTimestamp": seconds(entry.last), "message": entry.message});
             match self.objects.merge::<Value>(Resource::EVENTS, namespace, &entry.name, "", &patch).await {
@@ -185,23 +206,13 @@ impl Writer {
     }
 
     fn event(&self, namespace: &str, said: &Said, entry: &Entry) -> Value {
-        let about = &said.about;
-        let mut involved = json!({
-            "apiVersion": about.resource.api_version(),
-            "kind": about.resource.kind,
-            "name": about.name,
-        });
-        let fields = [("namespace", &about.namespace), ("uid", &about.uid), ("resourceVersion", &about.version)];
-        for (field, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-            involved[field] = json!(value);
-        }
         // client-go leaves the reporter out of combined events.
         let reporter = if entry.combined { "" } else { &*self.component };
         json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": entry.name, "namespace": namespace},
-            "involvedObject": involved,
+            "involvedObject": said.about.reference(),
             "reason": said.reason,
             "message": entry.message,
             "type": said.severity.as_str(),
@@ -225,7 +236,7 @@ fn seconds(at: Timestamp) -> String {
 const LONGEST_NAME: usize = 253;
 
 /// The object's name and the moment. Where that is no name for an event, a uid: some kinds allow more in their names.
-fn name(object: &str, at: Timestamp, entropy: &Entropy) -> String {
+pub(crate) fn name(object: &str, at: Timestamp, entropy: &Entropy) -> String {
     let mut moment = at.as_nanosecond();
     if moment % TICK == 0 {
         // A clock of whole milliseconds, as tests have: two events of one moment must not have one name.

@@ -27,6 +27,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::answer;
 use crate::context::Context;
 use crate::error::Error;
 use crate::mirror::{Mirror, Mirrored};
@@ -41,8 +42,6 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::fro
 /// The longest line of a watch; an object is at most 1.5 MiB in etcd, and JSON may say it longer.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// How long a page of a list, or the beginning of a watch, is waited for: as long as the API server lets a request take.
-const ANSWER: Duration = Duration::from_secs(60);
 /// How much longer than it was asked to a watch may take to end. One that takes longer hangs on a dead connection.
 const OVERTIME: Duration = Duration::from_secs(30);
 /// How long a watch may be silent. The API server says something every minute, even if nothing happened; and to ask again
@@ -208,8 +207,8 @@ impl<T: Mirrored> Reflector<T> {
             if let Some(token) = &token {
                 query.push_str(&format!("&continue={}", escape(token)));
             }
-            let page = self.context.client.request_text(self.request(&query)?);
-            let text = tokio::time::timeout(ANSWER, page).await.map_err(|_| silent())??;
+            let client = &self.context.client;
+            let text = answer::within(self.request(&query)?, |request| client.request_text(request)).await?;
             let list: List = serde_json::from_str(&text).map_err(|e| Error::Unknown(format!("a list: {e}")))?;
             for raw in list.items.unwrap_or_default() {
                 match self.read(&raw) {
@@ -233,8 +232,8 @@ impl<T: Mirrored> Reflector<T> {
         let mut query =
             format!("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={seconds}", escape(version));
         self.select(&mut query);
-        let begun = self.context.client.request_stream(self.request(&query)?);
-        let stream = tokio::time::timeout(ANSWER, begun).await.map_err(|_| silent())??;
+        let client = &self.context.client;
+        let stream = answer::within(self.request(&query)?, |request| client.request_stream(request)).await?;
         let mut stream = std::pin::pin!(stream);
         let mut line = Vec::new();
         loop {
@@ -341,10 +340,6 @@ impl Head {
         let namespace = if T::RESOURCE.namespaced { self.metadata.namespace.as_str() } else { "" };
         ObjectKey { namespace: Name::from(namespace), name: Name::from(self.metadata.name.as_str()) }
     }
-}
-
-fn silent() -> Error {
-    Error::Unknown(format!("no answer within {} s", ANSWER.as_secs()))
 }
 
 /// Makes a text fit to stand in a query: everything that is not plainly harmless is written as its bytes.

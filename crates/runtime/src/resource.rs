@@ -26,6 +26,9 @@ impl Resource {
     pub const NODES: Self = core("nodes", "Node", false);
     /// Events.
     pub const EVENTS: Self = core("events", "Event", true);
+    /// The same objects with other names for some fields, and with series.
+    pub const SERIES: Self =
+        Self { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", namespaced: true };
     /// Namespaces.
     pub const NAMESPACES: Self = core("namespaces", "Namespace", false);
     /// StorageClasses.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_api::edit::{Reference, refer, select_node};
 use plimsoll_api::kinds::{PersistentVolume, PersistentVolumeClaim, Pod as ApiPod};
@@ -22,6 +23,9 @@ use crate::figures::Outcome;
 use crate::journal::Attempt;
 use crate::traces::Record;
 
+/// When a server that has too much to do is asked again, where it does not say when.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
 /// A pod that counts as placed though the API server does not know of it yet.
 pub(crate) struct Assumed {
     pub(crate) pod: Arc<Pod>,
@@ -32,6 +36,30 @@ pub(crate) struct Assumed {
     pub(crate) attempt: Attempt,
     /// What the decision log and spans will say, where there are any.
     pub(crate) record: Record,
+}
+
+/// Why a write was not made.
+pub(crate) enum Unwritten {
+    /// It will not be, as it is: what the pod's condition is to say.
+    Refused(String),
+    /// The API server has too much to do, and did nothing: what it said, and when it wants to be asked again.
+    Busy(String, Duration),
+}
+
+impl Unwritten {
+    fn said(&self) -> &str {
+        match self {
+            Self::Refused(said) | Self::Busy(said, _) => said,
+        }
+    }
+
+    fn of(error: Error, say: impl FnOnce(&Error) -> String) -> Self {
+        let said = say(&error);
+        match error {
+            Error::Busy { after, .. } => Self::Busy(said, after.unwrap_or(ASK_AGAIN)),
+            _ => Self::Refused(said),
+        }
+    }
 }
 
 /// What a placement does next, as far as this side is concerned.
@@ -50,6 +78,7 @@ impl Inner {
         let told = assumed.told.clone();
         let mut waits = BTreeSet::new();
         let mut wait_ends = None;
+        let bind_timeout = self.profile(&assumed.pod).bind_timeout;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &mut waits) {
                 Step::Write(write) => {
@@ -58,16 +87,24 @@ impl Inner {
                     }
                     let phase = assumed.record.writes(&write);
                     let written = self.write_for(&assumed, write).await;
-                    assumed.record.wrote(phase, written.as_ref().err());
+                    assumed.record.wrote(phase, written.as_ref().err().map(Unwritten::said));
                     match written {
                         Ok(version) => placement.written(version),
-                        Err(error) => placement.refused(error),
+                        Err(Unwritten::Busy(why, after)) if Instant::now() + after >= began + bind_timeout => {
+                            placement.refused(why);
+                        }
+                        Err(Unwritten::Busy(_, after)) => tokio::select! {
+                            biased;
+                            () = self.context.tasks.stopping() => return,
+                            () = self.called_off(&assumed) => {}
+                            () = tokio::time::sleep(after) => {}
+                        },
+                        Err(Unwritten::Refused(why)) => placement.refused(why),
                     }
                 }
                 Step::Wait => {
                     assumed.record.waits();
-                    let end =
-                        *wait_ends.get_or_insert_with(|| Instant::now() + self.profile(&assumed.pod).bind_timeout);
+                    let end = *wait_ends.get_or_insert_with(|| Instant::now() + bind_timeout);
                     tokio::select! {
                         biased;
                         // Nothing is heard of the cluster any more. What is written stays for whoever goes on.
@@ -142,10 +179,18 @@ impl Inner {
         }
     }
 
-    /// Makes one write. Returns the version that the object has then, or what the pod's condition is to say.
-    pub(crate) async fn write(&self, write: Write) -> Result<Version, String> {
-        let binding_volumes =
-            |error: Error| format!("running PreBind plugin \"VolumeBinding\": binding volumes: {error}");
+    /// Done when a placement was called off.
+    async fn called_off(&self, assumed: &Assumed) {
+        while self.desk.lock().placements.called_off(&assumed.pod).is_none() {
+            assumed.told.notified().await;
+        }
+    }
+
+    /// Makes one write. Returns the version that the object has then.
+    pub(crate) async fn write(&self, write: Write) -> Result<Version, Unwritten> {
+        let binding_volumes = |error: Error| {
+            Unwritten::of(error, |e| format!("running PreBind plugin \"VolumeBinding\": binding volumes: {e}"))
+        };
         match write {
             Write::BindVolume { volume, version, claim, claim_uid, claim_version, mark } => {
                 let to = Reference { claim: &claim, uid: &claim_uid, version: claim_version };
@@ -169,7 +214,7 @@ impl Inner {
                 match self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await {
                     Ok(_) => Ok(0),
                     Err(error) if may_be_done(&error) && self.is_bound(&pod, &uid, &node).await => Ok(0),
-                    Err(error) => Err(format!("running Bind plugin \"DefaultBinder\": {error}")),
+                    Err(error) => Err(Unwritten::of(error, |e| format!("running Bind plugin \"DefaultBinder\": {e}"))),
                 }
             }
         }
@@ -177,12 +222,13 @@ impl Inner {
 
     /// Whether the API server has the pod on the node, asked until it answers. While that is not known the pod keeps its
     /// place here: its room must not be given to another because an answer was lost.
-    async fn is_bound(&self, pod: &ObjectKey, uid: &str, node: &str) -> bool {
+    pub(crate) async fn is_bound(&self, pod: &ObjectKey, uid: &str, node: &str) -> bool {
         let backoff = Backoff::default();
         let mut failures = 0;
         loop {
             match self.context.objects().get::<ApiPod>(Resource::PODS, &pod.namespace, &pod.name).await {
                 Ok(found) => return found.is_some_and(|p| *p.metadata.uid == *uid && *p.spec.node_name == *node),
+                // Nobody who may not look will ever know. One whom the server does not know just now will.
                 Err(Error::Fenced(_) | Error::Forbidden(_)) => return false,
                 Err(_) => failures += 1,
             }
@@ -236,5 +282,5 @@ impl Inner {
 
 /// Whether a request that failed may have been done all the same: its answer was lost, or an earlier try of it came through.
 fn may_be_done(error: &Error) -> bool {
-    matches!(error, Error::Unknown(_) | Error::Conflict(_) | Error::Busy { .. })
+    matches!(error, Error::Unknown(_) | Error::Conflict(_))
 }

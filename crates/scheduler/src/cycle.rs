@@ -37,10 +37,17 @@ impl Inner {
                     // Watches and bindings are to be heard between two pods, too.
                     tokio::task::yield_now().await;
                 }
-                Err(Some(due)) => {
-                    let _ = tokio::time::timeout_at(due, self.work.notified()).await;
+                Err(due) => {
+                    let settles = {
+                        let mut desk = self.desk.lock();
+                        desk.pass_time(Instant::now());
+                        desk.settles_at()
+                    };
+                    match due.into_iter().chain(settles).min() {
+                        Some(at) => drop(tokio::time::timeout_at(at, self.work.notified()).await),
+                        None => self.work.notified().await,
+                    }
                 }
-                Err(None) => self.work.notified().await,
             }
         }
     }

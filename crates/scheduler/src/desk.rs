@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plimsoll_api::Interner;
 use plimsoll_engine::labels::{Name, ObjectKey};
@@ -69,13 +70,20 @@ impl Desk {
     }
 
     /// Tells the catalog the time, once a second at most: space that was promised to volumes made long ago is in the pools'
-    /// own figures by now.
+    /// own figures by now. Whoever waits for space is woken, for no event will tell of it.
     pub(crate) fn pass_time(&mut self, now: Instant) {
         let seconds = now.duration_since(*self.began.get_or_insert(now)).as_secs();
         if seconds > self.told_time {
             self.told_time = seconds;
-            self.catalog.settle(seconds);
+            for pool in self.catalog.settle(seconds) {
+                self.wake(Change::Added(&pool));
+            }
         }
+    }
+
+    /// When passing the time will next make a difference.
+    pub(crate) fn settles_at(&self) -> Option<Instant> {
+        self.began?.checked_add(Duration::from_secs(self.catalog.settles_at()?))
     }
 
     /// Whether a pod is ours to place now.
@@ -149,6 +157,10 @@ impl Desk {
             if self.catalog.is_assumed(pod) {
                 // It has its place, which an older view of it does not show yet. What it is expected on is where it is.
                 self.queue.changed_in_hand(pod);
+                if pod.deleting {
+                    // The API server binds it no more, whatever keeps it from going.
+                    self.placements.call_off(pod, &format!("skip schedule deleting pod: {}", pod.key));
+                }
                 return;
             }
             self.queue.set(before, pod, now);

@@ -65,6 +65,8 @@ pub struct Options {
     pub decisions: Option<Arc<File>>,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
+    /// The machine's name, by which events tell the replicas apart.
+    pub host: String,
 }
 
 impl Default for Options {
@@ -77,6 +79,7 @@ impl Default for Options {
             extenders: Extenders::default(),
             decisions: None,
             relist: reflector::RELIST,
+            host: "localhost".to_owned(),
         }
     }
 }
@@ -114,7 +117,7 @@ pub fn start(context: &Context, mut options: Options) -> Scheduler {
     let desk = Arc::new(Shared::new(Desk::new(names.clone(), queue, work.clone())));
     let world = World::new();
     world.listen(&desk);
-    let reporter = Reporter::start(&context, &names, &world);
+    let reporter = Reporter::start(&context, &names, &options.host, &world);
     world.start(&context, options.relist);
     health::tell(&context, &world);
     let nodes = WholeNodes::start(&context, &options.extenders, options.relist);

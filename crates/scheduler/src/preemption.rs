@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
+use plimsoll_api::kinds::Pod as ApiPod;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
 use plimsoll_engine::preemption::{Attempt, Candidate, Preemption};
@@ -218,16 +219,30 @@ impl Inner {
             let objects = self.context.objects();
             match objects.merge_lists::<Value>(Resource::PODS, namespace, name, "status", &patch).await {
                 Ok(_) => {}
-                // Not there, or another of that name.
-                Err(Error::NotFound(_) | Error::Conflict(_)) => return Ok(Asked::Gone),
+                Err(error) if self.is_gone(victim, &error).await? => return Ok(Asked::Gone),
                 Err(error) => return Err(error),
             }
         }
         let only_if = Preconditions { uid: Some(victim.uid.to_string()), ..Preconditions::default() };
         match self.context.objects().delete(Resource::PODS, namespace, name, &only_if).await {
             Ok(()) => Ok(Asked::Going),
-            Err(Error::Conflict(_)) => Ok(Asked::Gone),
+            Err(error) if self.is_gone(victim, &error).await? => Ok(Asked::Gone),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a request failed because the victim is not there any more. A conflict says that it is another of that name, or
+    /// only that somebody else wrote at the same moment: whoever took the second for the first would wait for a pod to go that
+    /// nobody has asked to.
+    async fn is_gone(&self, victim: &Pod, error: &Error) -> Result<bool, Error> {
+        match error {
+            Error::NotFound(_) => Ok(true),
+            Error::Conflict(_) => {
+                let found: Option<ApiPod> =
+                    self.context.objects().get(Resource::PODS, &victim.key.namespace, &victim.key.name).await?;
+                Ok(found.is_none_or(|found| *found.metadata.uid != *victim.uid))
+            }
+            _ => Ok(false),
         }
     }
 }

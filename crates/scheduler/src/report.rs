@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_api::kinds::Pod as ApiPod;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Pod;
-use plimsoll_runtime::{About, Backoff, Context, Error, Mirror, Next, Queue, Recorder, Resource, Severity};
+use plimsoll_runtime::{
+    About, Backoff, Context, Error, Mirror, Next, Queue, Resource, Saying, SeriesRecorder, Severity,
+};
 use serde_json::{Value, json};
 
 use crate::traces::Reports;
@@ -14,8 +16,6 @@ use crate::world::World;
 
 /// How many conditions are written at a time: pods that fit nowhere come in bursts.
 const WIDTH: usize = 16;
-/// Longer messages of events are cut, as upstream's are.
-const LONGEST_NOTE: usize = 1024;
 
 /// Why a pod is not scheduled, as its condition says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub(crate) struct Reporter {
 struct Inner {
     context: Context,
     /// One for each profile: events say which scheduler speaks.
-    recorders: BTreeMap<Name, Recorder>,
+    recorders: BTreeMap<Name, SeriesRecorder>,
     pods: Arc<Mirror<ApiPod>>,
     /// The newest of each pod: one that was overtaken is never written.
     wanted: Mutex<BTreeMap<ObjectKey, Wanted>>,
@@ -110,11 +110,12 @@ struct Inner {
 }
 
 impl Reporter {
-    /// Starts writing, for profiles of these names.
-    pub(crate) fn start(context: &Context, names: &[Name], world: &World) -> Self {
+    /// Starts writing, for profiles of these names on this machine.
+    pub(crate) fn start(context: &Context, names: &[Name], host: &str, world: &World) -> Self {
+        let recorder = |name: &Name| (name.clone(), SeriesRecorder::new(context, name, host));
         let inner = Arc::new(Inner {
             context: context.clone(),
-            recorders: names.iter().map(|name| (name.clone(), Recorder::new(context, name))).collect(),
+            recorders: names.iter().map(recorder).collect(),
             pods: world.pods.clone(),
             wanted: Mutex::default(),
             queue: Queue::new(Backoff::default()),
@@ -134,22 +135,29 @@ impl Reporter {
 
     /// A pod has its node.
     pub(crate) fn scheduled(&self, pod: &Pod, node: &str) {
-        let message = format!("Successfully assigned {} to {node}", pod.key);
+        let note = format!("Successfully assigned {} to {node}", pod.key);
         self.lock().remove(&pod.key);
-        self.say(&pod.scheduler, pod, Severity::Normal, "Scheduled", &message);
+        let (about, severity) = (&about(pod), Severity::Normal);
+        let saying = Saying { about, related: None, severity, reason: "Scheduled", action: "Binding", note: &note };
+        self.say(&pod.scheduler, saying);
     }
 
     /// A pod has none.
     pub(crate) fn failed(&self, pod: &Pod, reason: Reason, message: &str, nominate: Nominate) {
-        let note: String = message.chars().take(LONGEST_NOTE).collect();
-        self.say(&pod.scheduler, pod, Severity::Warning, "FailedScheduling", &note);
+        self.gone(pod, message);
         self.want(pod, Some((reason, message.to_owned())), nominate);
     }
 
     /// A pod went before it had a node: there is no condition left to write.
-    pub(crate) fn gone(&self, pod: &Pod, message: &str) {
-        let note: String = message.chars().take(LONGEST_NOTE).collect();
-        self.say(&pod.scheduler, pod, Severity::Warning, "FailedScheduling", &note);
+    pub(crate) fn gone(&self, pod: &Pod, note: &str) {
+        let mut about = about(pod);
+        // The newest version that is known, as upstream says it: the same words again under a newer one are another event.
+        if let Some(known) = self.inner.pods.get(&pod.key).filter(|known| known.metadata.uid == *about.uid) {
+            about.version = known.metadata.resource_version.clone();
+        }
+        let (about, severity) = (&about, Severity::Warning);
+        let (reason, action) = ("FailedScheduling", "Scheduling");
+        self.say(&pod.scheduler, Saying { about, related: None, severity, reason, action, note });
     }
 
     /// A pod is expected on a node, or not any more.
@@ -158,13 +166,16 @@ impl Reporter {
     }
 
     /// A pod goes for another, whose scheduler says so.
-    pub(crate) fn preempted(&self, pod: &Pod, preemptor: &Pod, message: &str) {
-        self.say(&preemptor.scheduler, pod, Severity::Normal, "Preempted", message);
+    pub(crate) fn preempted(&self, pod: &Pod, preemptor: &Pod, note: &str) {
+        let (victim, cause) = (about(pod), about(preemptor));
+        let (severity, reason, action) = (Severity::Normal, "Preempted", "Preempting");
+        let saying = Saying { about: &victim, related: Some(&cause), severity, reason, action, note };
+        self.say(&preemptor.scheduler, saying);
     }
 
-    fn say(&self, scheduler: &Name, pod: &Pod, severity: Severity, reason: &str, message: &str) {
+    fn say(&self, scheduler: &Name, saying: Saying<'_>) {
         if let Some(recorder) = self.inner.recorders.get(scheduler) {
-            recorder.event(&about(pod), severity, reason, message);
+            recorder.event(saying);
         }
     }
 
@@ -196,7 +207,7 @@ impl Inner {
     async fn write(&self, key: ObjectKey) -> Result<Next, Error> {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let Some(wanted) = wanted else { return Ok(Next::Done) };
-        let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty();
+        let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty() && !pod.is_over();
         if let Some(pod) = self.pods.get(&key).filter(|pod| waits(pod))
             && let Some(status) = wanted.patch(&pod, || self.now())
         {
@@ -206,13 +217,13 @@ impl Inner {
             let objects = self.context.objects();
             let (namespace, name) = (&*key.namespace, &*key.name);
             match objects.merge_lists::<ApiPod>(Resource::PODS, namespace, name, "status", &patch).await {
-                Ok(written) => drop(self.pods.set(Arc::new(written))),
+                Ok(written) => self.learn(&key, written),
                 Err(Error::NotFound(_) | Error::Invalid(_)) => {}
                 Err(error) => {
                     if matches!(error, Error::Conflict(_))
                         && let Some(newer) = objects.get::<ApiPod>(Resource::PODS, namespace, name).await?
                     {
-                        self.pods.set(Arc::new(newer));
+                        self.learn(&key, newer);
                     }
                     return Err(error);
                 }
@@ -225,6 +236,16 @@ impl Inner {
         drop(all);
         self.reports.done(&key, &self.context.spans);
         Ok(Next::Done)
+    }
+
+    /// Tells the mirror of a pod that was read or written. One that has ended is not in it, and the watch says nothing of it any
+    /// more: put there, it would stay.
+    fn learn(&self, key: &ObjectKey, pod: ApiPod) {
+        if pod.is_over() {
+            self.pods.gone(key, pod.metadata.version());
+        } else {
+            self.pods.set(Arc::new(pod));
+        }
     }
 
     fn now(&self) -> String {

@@ -99,9 +99,9 @@ impl Record {
     }
 
     /// It was written, or not.
-    pub(crate) fn wrote(&mut self, phase: Option<Phase>, error: Option<&String>) {
+    pub(crate) fn wrote(&mut self, phase: Option<Phase>, error: Option<&str>) {
         if let (Some(trace), Some(phase)) = (&mut self.trace, phase) {
-            trace.add(phase.call().until(Instant::now()).failed(error.map(String::as_str)));
+            trace.add(phase.call().until(Instant::now()).failed(error));
         }
     }
 

@@ -99,3 +99,61 @@ async fn every_decision_is_logged_with_what_it_was_made_from() {
     }
     assert!(last["latency"]["total"].as_f64().unwrap() >= 0.0);
 }
+
+/// How many pods there are with a node, and how many events say so.
+async fn placed_and_told(lab: &Lab) -> (usize, usize) {
+    let list = async |resource: Resource| -> Vec<Value> {
+        let path = resource.collection(Some("default"));
+        let list: Value = lab.objects.send(http::Method::GET, &path, None).await.unwrap();
+        list["items"].as_array().cloned().unwrap_or_default()
+    };
+    let placed = list(Resource::PODS).await.iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
+    let told = list(Resource::EVENTS).await.iter().filter(|event| event["reason"] == "Scheduled").count();
+    (placed, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_events_hold_up_no_placement_and_come_soon_after_it() {
+    const PODS: usize = 160;
+    let lab = Lab::new().await;
+    lab.two_zones().await;
+    let context = lab.slow_events(Duration::from_millis(100));
+    plimsoll_scheduler::start(&context, Options::default());
+    for i in 0..PODS {
+        lab.pod(&format!("p{i}"), "", &[]).await;
+    }
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let (placed, told) = placed_and_told(&lab).await;
+    assert_eq!(placed, PODS);
+    assert!(told < PODS, "{told} events in one round");
+    // One after the other they would take sixteen seconds; what is under way is also written when the process is asked to end.
+    let began = tokio::time::Instant::now();
+    context.tasks.shut_down(Duration::from_secs(6)).await;
+    assert_eq!(placed_and_told(&lab).await, (PODS, PODS));
+    assert!(began.elapsed() < Duration::from_millis(1100), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_refused_in_the_same_words_again_has_a_series() {
+    let stay = Duration::from_secs(20);
+    let (lab, _context) = cluster(Options { longest_stay: stay, ..Options::default() }).await;
+    let huge = json!([{"name": "c", "image": "i", "resources": {"requests": {"cpu": "64"}}}]);
+    lab.create(Resource::PODS, json!({"metadata": {"name": "huge"}, "spec": {"containers": huge}})).await;
+    // The first time, then under the version that has the condition, and then the same again.
+    pass(90).await;
+    let path = Resource::SERIES.collection(Some("default"));
+    let events: Value = lab.objects.send(http::Method::GET, &path, None).await.unwrap();
+    let events = events["items"].as_array().unwrap();
+    assert_eq!(events.len(), 2, "{events:#?}");
+    for event in events {
+        assert_eq!((&event["action"], &event["reason"]), (&json!("Scheduling"), &json!("FailedScheduling")));
+        assert_eq!(event["reportingController"], "default-scheduler");
+        assert_eq!(event["reportingInstance"], "default-scheduler-localhost");
+    }
+    assert_eq!((&events[0]["series"], &events[1]["series"]["count"]), (&Value::Null, &json!(2)), "{events:#?}");
+    assert!(events[1]["series"]["lastObservedTime"].is_string(), "{events:#?}");
+    // The same object in the old view, as kubectl shows it.
+    let core: Value = lab.get(Resource::EVENTS, events[1]["metadata"]["name"].as_str().unwrap()).await;
+    assert_eq!((&core["series"]["count"], &core["reportingComponent"]), (&json!(2), &json!("default-scheduler")));
+    assert_eq!((&core["message"], &core["involvedObject"]["name"]), (&events[1]["note"], &json!("huge")));
+}

@@ -148,5 +148,6 @@ async fn events_are_said_by_the_profile() {
     let path = Resource::EVENTS.collection(Some("default"));
     let events: Value = lab.objects.send(http::Method::GET, &path, None).await.unwrap();
     let scheduled = events["items"].as_array().unwrap().iter().find(|event| event["reason"] == "Scheduled").unwrap();
-    assert_eq!(scheduled["source"]["component"], "packed", "{scheduled}");
+    assert_eq!(scheduled["reportingComponent"], "packed", "{scheduled}");
+    assert_eq!(scheduled["action"], "Binding", "{scheduled}");
 }

@@ -26,7 +26,7 @@ pub const OBSERVED: [&str; 3] = ["pv", "pvc", "pod"];
 pub struct Seen {
     /// The objects as they are, by `KIND/NAME`.
     pub objects: BTreeMap<String, Value>,
-    /// The set of events, each as `OBJECT TYPE REASON (COMPONENT) MESSAGE`.
+    /// The set of events, each as `OBJECT TYPE REASON (COMPONENT) MESSAGE`, and ` [ACTION, RELATED OBJECT]` behind where it has these.
     pub events: BTreeSet<String>,
 }
 
@@ -78,7 +78,14 @@ impl Look {
             };
             let (class, reason) = (text(event, "/type"), text(event, "/reason"));
             let message = verdict::without_others(&text(event, "/message"));
-            seen.events.insert(format!("{kind}/{name} {class} {reason} ({component}) {message}"));
+            let more = match (text(event, "/action"), text(event, "/related/kind"), text(event, "/related/name")) {
+                (action, ..) if action.is_empty() => String::new(),
+                (action, kind, _) if kind.is_empty() => format!(" [{action}]"),
+                (action, kind, name) => {
+                    format!(" [{action}, {}/{name}]", Kind::named(&kind).map_or(&*kind, |kind| kind.short))
+                }
+            };
+            seen.events.insert(format!("{kind}/{name} {class} {reason} ({component}) {message}{more}"));
         }
         seen
     }

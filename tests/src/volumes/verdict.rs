@@ -21,13 +21,8 @@ static LIST: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"0/\d+ nodes are available: ((?:\d+ [^,.]+, )*\d+ [^,.]+)\.").ok());
 static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"0/\d+ nodes are available").ok());
 
-/// How ours begins the eleventh sentence about a pod. kube-scheduler's recorder does not combine; here it comes only because the number
-/// of the others' nodes makes every sentence another.
-const COMBINED: &str = "(combined from similar events): ";
-
 /// A scheduler's sentence without the others' nodes.
 pub fn without_others(message: &str) -> String {
-    let message = message.strip_prefix(COMBINED).unwrap_or(message);
     let (Some(list), Some(count)) = (LIST.as_ref(), COUNT.as_ref()) else { return message.to_owned() };
     let own = list.replace_all(message, |found: &Captures<'_>| {
         let mut reasons: Vec<&str> = found[1].split(", ").filter(|reason| !reason.ends_with(OTHERS)).collect();

@@ -55,7 +55,9 @@ pub async fn work(stage: &Stage) -> Result<()> {
         Component::start(&stage.server, CONTROLLER_DEPLOYMENT, &kubeconfig(&stage.server, CONTROLLER).await?, &[])
             .await?;
     let account = kubeconfig(&stage.server, SCHEDULER).await?;
-    let scheduler = Component::start(&stage.server, IN_PLACE, &account, &[]).await?;
+    // What fits nowhere is tried again soon, so that the same is said of it twice.
+    let often = "--pod-max-in-unschedulable-pods-duration=3s";
+    let scheduler = Component::start(&stage.server, IN_PLACE, &account, &[often]).await?;
     // Stale: the controller takes back a selection of a node that is not there, after half a minute. It is looked at in the end.
     let lost = json!({"metadata": {"name": "lost", "annotations": {"volume.kubernetes.io/selected-node": "gone"}},
         "spec": claim_spec("fast")});
@@ -100,6 +102,7 @@ pub async fn work(stage: &Stage) -> Result<()> {
     stage.patch("/api/v1/nodes/node-1/status", &size("4")).await?;
     stage.patch("/api/v1/nodes/node-1", &json!({"spec": {"unschedulable": false}})).await?;
     stage.until_event("huge", "FailedScheduling", 3).await?;
+    stage.until_series("huge", "FailedScheduling").await?;
     stage.delete(&format!("{PODS}/huge")).await?;
 
     // A claim is protected while its pod is there, its volume released when it is gone.

@@ -102,7 +102,20 @@ impl Stage {
         let what = format!("event {reason} about {object}");
         self.until(&what, &path, |events| {
             let events = events["items"].as_array().into_iter().flatten();
-            events.filter(|e| e["reason"] == reason).filter_map(|e| e["count"].as_u64()).sum::<u64>() >= times
+            // The scheduler's have a series where there is more than one.
+            let count = |e: &Value| e["count"].as_u64().or_else(|| e["series"]["count"].as_u64()).unwrap_or(1);
+            events.filter(|e| e["reason"] == reason).map(count).sum::<u64>() >= times
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Whether one event about an object stands for several.
+    pub async fn until_series(&self, object: &str, reason: &str) -> Result<()> {
+        let path = format!("/apis/events.k8s.io/v1/events?fieldSelector=regarding.name%3D{object},reason%3D{reason}");
+        let what = format!("a series of {reason} about {object}");
+        self.until(&what, &path, |events| {
+            events["items"].as_array().into_iter().flatten().any(|e| e["series"]["count"].as_u64() >= Some(2))
         })
         .await
         .map(drop)

@@ -1,7 +1,7 @@
 //! Nodes.
 
 use plimsoll_engine::labels::Name;
-use plimsoll_engine::model::{self, Resources, TaintEffect};
+use plimsoll_engine::model::{self, Feature, Resources, TaintEffect};
 
 use crate::error::ConvertError;
 use crate::interner::Interner;
@@ -38,6 +38,8 @@ slim! {
         pub conditions: Present,
         /// The images that are there.
         pub images: Vec<Image>,
+        /// What its kubelet and container runtime can do.
+        pub declared_features: Vec<String>,
     }
 
     /// A taint.
@@ -110,6 +112,7 @@ impl Node {
                 .iter()
                 .map(|i| model::Image { names: names.share_all(&i.names), size: i.size_bytes })
                 .collect(),
+            features: self.status.declared_features.iter().filter_map(|name| Feature::from_name(name)).collect(),
         })
     }
 }

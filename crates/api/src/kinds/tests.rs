@@ -1,5 +1,5 @@
 use plimsoll_engine::Object;
-use plimsoll_engine::model::{AccessModes, InTreeDisk, PodVolumeSource, VolumeMode, VolumeSource};
+use plimsoll_engine::model::{AccessModes, Feature, Features, InTreeDisk, PodVolumeSource, VolumeMode, VolumeSource};
 use plimsoll_engine::quantity::Quantity;
 use serde_json::{Value, json};
 
@@ -208,4 +208,37 @@ fn selectors_of_workloads() {
     let controller = read!(Workload, "v1", "ReplicationController", "metadata": {"name": "r"},
         "spec": {"template": {"metadata": {"labels": {"a": "b"}}}});
     assert_eq!(controller.selector.unwrap().requirements().len(), 1);
+}
+
+#[test]
+fn what_a_node_declares_and_a_pod_needs() {
+    use Feature::{
+        RestartAllContainersOnContainerExits as Restart, UserNamespacesHostNetworkSupport as Users,
+        VolumeBindMountOptions as Mount,
+    };
+    let set = |features: &[Feature]| features.iter().copied().collect::<Features>();
+    let node = read!(Node, "v1", "Node", "metadata": {"name": "n"},
+        "status": {"declaredFeatures": ["ExtendWebSocketsToKubelet", "NewerThanThis", "UserNamespacesHostNetworkSupport"]});
+    assert_eq!(node.features, set(&[Users]));
+    let needs = |spec: Value| match convert(&json!({"apiVersion": "v1", "kind": "Pod", "spec": spec})) {
+        Ok(Object::Pod(pod)) => pod.features,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(needs(json!({"hostNetwork": true, "hostUsers": false})), set(&[Users]));
+    for unasked in
+        [json!({"hostNetwork": true}), json!({"hostUsers": false}), json!({"hostNetwork": true, "hostUsers": true})]
+    {
+        assert_eq!(needs(unasked), Features::default());
+    }
+    let restart =
+        |action: &str| json!([{"name": "c", "restartPolicyRules": [{"action": "Restart"}, {"action": action}]}]);
+    assert_eq!(needs(json!({"containers": restart("RestartAllContainers")})), set(&[Restart]));
+    assert_eq!(needs(json!({"initContainers": restart("RestartAllContainers")})), set(&[Restart]));
+    assert_eq!(needs(json!({"containers": restart("Restart")})), Features::default());
+    let mount =
+        |options: &[&str]| json!([{"name": "c", "volumeMounts": [{"name": "v"}, {"bindMountOptions": options}]}]);
+    for place in ["containers", "initContainers", "ephemeralContainers"] {
+        assert_eq!(needs(json!({place: mount(&["noexec"])})), set(&[Mount]));
+        assert_eq!(needs(json!({place: mount(&[])})), Features::default());
+    }
 }

@@ -8,13 +8,13 @@ use plimsoll_controllers::{Controller, Options, binder, ephemeral, zone_upgrade}
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::process::{self, Process, gates};
+use crate::process::{self, Process, Threads, gates};
 
 use args::ControllerArgs;
 
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failure> {
-    process::block_on(&args.process, serve(args, printer))
+    process::block_on(&args.process, Threads::AsManyAsCores, serve(args, printer))
 }
 
 async fn serve(args: &ControllerArgs, printer: &mut Printer) -> Result<Found, Failure> {

@@ -9,7 +9,9 @@ use std::time::Duration;
 use kube::Client;
 use plimsoll_engine::gates::Gates;
 use plimsoll_runtime::spans::{Spans, SpansConfig};
-use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle};
+use plimsoll_runtime::{
+    Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle, transport,
+};
 
 use crate::Found;
 use crate::failure::Failure;
@@ -42,10 +44,27 @@ pub struct Process<'a> {
     pub spans: Option<SpansConfig>,
 }
 
+/// On how many threads a process does its work, beside the one that keeps its lease.
+#[derive(Clone, Copy, Debug)]
+pub enum Threads {
+    /// On one: for many short steps that all need the same lock, handing them from thread to thread costs more than it gains.
+    One,
+    /// On as many as there are cores.
+    AsManyAsCores,
+}
+
 /// Runs a future of this process on its own threads.
-pub fn block_on<T>(args: &ProcessArgs, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub fn block_on<T>(
+    args: &ProcessArgs,
+    threads: Threads,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     crate::logging::start(args.verbosity, args.logging_format);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if matches!(threads, Threads::One) {
+        runtime.worker_threads(1);
+    }
+    let runtime = runtime
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the process cannot start its threads: {error}")))?;
@@ -60,7 +79,7 @@ impl Process<'_> {
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| live::unreachable(&server, &error))?;
+        let client = transport::connect(config).map_err(|error| live::unreachable(&server, &error))?;
         let mut context = Context::system(client);
         context.metrics.describe_process(&context.clock);
         context.gates = self.gates;

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_runtime::lease;
 use plimsoll_runtime::spans::SpansConfig;
 use plimsoll_scheduler::Options;
 use plimsoll_scheduler::config::AllGates;
@@ -20,7 +21,7 @@ use plimsoll_scheduler::extenders::Extenders;
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::process::{self, Process, gates};
+use crate::process::{self, Process, Threads, gates};
 
 use args::SchedulerArgs;
 use settings::Settings;
@@ -31,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(6);
 /// Runs until a signal, or the loss of the lease, ends it.
 pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure> {
     let mut upstream = UpstreamGates::default();
-    let gates = gates::read(&args.process.feature_gates, printer, |name, on| upstream.set(name, on))?;
+    let gates = gates::read(&args.process.feature_gates, printer, |name, on| Some(upstream.set(name, on)))?;
     let gates = AllGates { ours: gates.gates, upstream };
     let settings = Settings::read(args, gates)?;
     if let Some(file) = &args.write_config_to {
@@ -40,7 +41,7 @@ pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure
         printer.note(&format!("the configuration was written to {}", file.display()));
         return Ok(Found::Placeable);
     }
-    process::block_on(&args.process, serve(args, &settings, gates, printer))
+    process::block_on(&args.process, Threads::One, serve(args, &settings, gates, printer))
 }
 
 async fn serve(
@@ -66,6 +67,7 @@ async fn serve(
         decisions,
         longest_stay: args.pod_max_in_unschedulable_pods_duration,
         early: gates.upstream.pop_from_backoff,
+        host: lease::host(),
         ..Options::from(settings.configuration.clone())
     };
     process

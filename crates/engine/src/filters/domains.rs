@@ -64,8 +64,8 @@ impl DomainSums {
         self.0.iter().map(|(key, _)| key)
     }
 
-    /// Whether nothing was ever added.
+    /// Whether nothing is left of what was added.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().all(|(_, domains)| domains.values().all(|domain| domain.sum == 0))
     }
 }

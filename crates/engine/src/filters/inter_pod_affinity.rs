@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::labels::{Labels, Name};
-use crate::model::{Pod, PodTerm};
+use crate::model::{Node, Pod, PodTerm};
 use crate::nodes::NodeRow;
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::selector::SelectorError;
@@ -82,6 +82,29 @@ impl<'p> InterPodAffinity<'p> {
         }
     }
 
+    /// Counts a pod that came to a node (1) or left it (-1).
+    pub(super) fn note(&mut self, pod: &Pod, cluster: &ClusterView<'_>, node: &Node, other: &Pod, amount: i64) {
+        let witness = || Some(other.key.clone());
+        let (namespace, labels) = (&other.key.namespace, &other.labels);
+        if self.meets_affinity(namespace, labels) {
+            for term in &self.affinity {
+                self.near.add(node, term.topology_key, amount, witness);
+            }
+        }
+        for term in self.anti_affinity.iter().filter(|term| term.matches(namespace, labels)) {
+            self.apart.add(node, term.topology_key, amount, witness);
+        }
+        if !other.required_anti_affinity.is_empty() {
+            let none = Labels::default();
+            let namespace_labels = cluster.namespace_labels(&pod.key.namespace).unwrap_or(&none);
+            for term in readable(&other.required_anti_affinity) {
+                if existing_matches(term, other, pod, namespace_labels) {
+                    self.keeping_out.add(node, &term.topology_key, amount, witness);
+                }
+            }
+        }
+    }
+
     pub(super) fn fits(&self, row: &NodeRow) -> bool {
         self.is_near(row) && self.not_apart(row).is_none() && self.kept_out(row).is_none()
     }
@@ -91,7 +114,7 @@ impl<'p> InterPodAffinity<'p> {
         // Also the first pod of a group needs every topology key on its node.
         self.affinity.iter().all(|term| node.labels.contains_key(term.topology_key))
             && (self.affinity.iter().all(|term| self.near.of(node, term.topology_key).is_some_and(|d| d.sum > 0))
-                || (self.near.is_empty() && self.meets_itself))
+                || (self.meets_itself && self.near.is_empty()))
     }
 
     fn not_apart(&self, row: &NodeRow) -> Option<&IncomingTerm<'p>> {

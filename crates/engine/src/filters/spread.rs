@@ -60,6 +60,11 @@ impl Constraint<'_> {
         self.counted.include(&pod.labels)
     }
 
+    /// Whether a placed pod of the namespace counts, as [`Constraint::count_by_node`] counts them.
+    pub(crate) fn counts(&self, placed: &Pod) -> bool {
+        !self.counted.is_everything() && !placed.deleting && self.counted.include(&placed.labels)
+    }
+
     /// How many pods of the namespace count on each node, by the rows' indices. A selector that selects everything
     /// counts none, and pods that are being deleted do not count (UP-8).
     pub(crate) fn count_by_node(&self, nodes: &NodeTable, namespace: &Name) -> Vec<i64> {

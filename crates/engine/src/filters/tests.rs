@@ -1,5 +1,5 @@
 use crate::labels::ObjectKey;
-use crate::model::{Node, Pod, PodTerm, SpreadConstraint, Taint, TaintEffect, Toleration};
+use crate::model::{Feature, Node, Pod, PodTerm, SpreadConstraint, Taint, TaintEffect, Toleration};
 use crate::reason::{Code, Status};
 use crate::rules::Rules;
 use crate::selector::{LabelSelector, NodeSelector, RawRequirement, SelectorError};
@@ -80,6 +80,25 @@ fn a_cordon_is_tolerated_like_its_taint() {
     let key = name("node.kubernetes.io/unschedulable");
     let toleration = Toleration { key, operator: name("Exists"), value: name(""), effect: None };
     assert_eq!(cluster.fitting(&Pod { tolerations: vec![toleration], ..pod("p") }), ["n"]);
+}
+
+#[test]
+fn a_node_must_declare_what_the_pod_needs() {
+    use Feature::{RestartAllContainersOnContainerExits as Restart, VolumeBindMountOptions as Mount};
+    let declaring =
+        |n: &str, features: &[Feature]| Node { features: features.iter().copied().collect(), ..node(n, "a") };
+    let cluster = Cluster::new([declaring("a", &[]), declaring("b", &[Mount]), declaring("c", &[Mount, Restart])], []);
+    let needing = |features: &[Feature]| Pod { features: features.iter().copied().collect(), ..pod("p") };
+    assert_eq!(cluster.fitting(&needing(&[])), ["a", "b", "c"]);
+    assert_eq!(cluster.fitting(&needing(&[Mount])), ["b", "c"]);
+    assert_eq!(cluster.fitting(&needing(&[Mount, Restart])), ["c"]);
+    let refusal = &cluster.refusals(&needing(&[Mount, Restart]), "a")[0];
+    assert_eq!(refusal.reason, "node(s) didn't match Pod's required features");
+    assert_eq!((refusal.code, refusal.status), (Code::NODE_FEATURES, Status::UnschedulableAndUnresolvable));
+    let both = "RestartAllContainersOnContainerExits, VolumeBindMountOptions";
+    assert_eq!(refusal.detail, format!("node a does not declare {both}, which the pod needs"));
+    let without = Rules::default().filter(crate::reason::Plugin::NodeDeclaredFeatures, false);
+    assert_eq!(cluster.fitting_by(&needing(&[Mount]), &without), ["a", "b", "c"]);
 }
 
 #[test]

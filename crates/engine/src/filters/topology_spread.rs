@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::collections::Map;
 use crate::labels::Name;
-use crate::model::Pod;
+use crate::model::{Node, Pod};
 use crate::nodes::NodeRow;
 use crate::reason::{Code, Plugin, Refusal, Status};
 use crate::rules::DefaultSpread;
@@ -80,6 +80,25 @@ impl<'p> TopologySpread<'p> {
         (Self { counted: counted.collect() }, None)
     }
 
+    /// Counts a pod that came to a node (1) or left it (-1).
+    pub(super) fn note(&mut self, pod: &Pod, node: &Node, other: &Pod, amount: i64) {
+        if self.counted.is_empty() || other.key.namespace != pod.key.namespace {
+            return;
+        }
+        if !self.counted.iter().all(|counted| node.labels.contains_key(&counted.constraint.topology_key)) {
+            return;
+        }
+        let required = RequiredNodes::of(pod);
+        for Counted { constraint, domains, fewest, .. } in &mut self.counted {
+            let value = node.labels.get(&constraint.topology_key);
+            let counts = constraint.counts(other) && constraint.counts_on(node, pod, &required);
+            if let Some(sum) = value.filter(|_| counts).and_then(|value| domains.get_mut(value)) {
+                *sum += amount;
+                *fewest = fewest_of(constraint, domains);
+            }
+        }
+    }
+
     pub(super) fn fits(&self, row: &NodeRow) -> bool {
         self.problem(row).is_none()
     }
@@ -119,9 +138,7 @@ impl<'p> TopologySpread<'p> {
 
 impl<'p> Counted<'p> {
     fn new(constraint: Constraint<'p>, domains: Map<Name, i64>, pod: &Pod) -> Self {
-        let enough = i64::try_from(domains.len()).unwrap_or(i64::MAX) >= i64::from(constraint.min_domains);
-        // With fewer domains than asked for, the missing ones count as empty.
-        let fewest = if enough { domains.values().copied().min().unwrap_or(i64::from(i32::MAX)) } else { 0 };
+        let fewest = fewest_of(&constraint, &domains);
         let itself = i64::from(constraint.includes(pod));
         Self { constraint, domains, fewest, itself }
     }
@@ -133,4 +150,10 @@ impl<'p> Counted<'p> {
     fn skew(&self, value: &str) -> i64 {
         self.here(value) + self.itself - self.fewest
     }
+}
+
+/// The fewest pods in a domain. With fewer domains than asked for, the missing ones count as empty.
+fn fewest_of(constraint: &Constraint<'_>, domains: &Map<Name, i64>) -> i64 {
+    let enough = i64::try_from(domains.len()).unwrap_or(i64::MAX) >= i64::from(constraint.min_domains);
+    if enough { domains.values().copied().min().unwrap_or(i64::from(i32::MAX)) } else { 0 }
 }

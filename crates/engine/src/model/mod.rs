@@ -5,6 +5,7 @@ mod claim;
 mod class;
 mod csi;
 mod disk;
+mod features;
 mod node;
 mod pod;
 mod pod_volume;
@@ -18,6 +19,7 @@ pub use claim::{Claim, ClaimPhase};
 pub use class::{BindingMode, NO_PROVISIONER, StorageClass};
 pub use csi::{Attachment, CsiDriver, CsiNode, DriverOnNode};
 pub use disk::InTreeDisk;
+pub use features::{Feature, Features};
 pub use node::{Image, Node, Taint, TaintEffect};
 pub use pod::{
     Container, HostPort, Pod, PodDemand, PodImages, PodLevelStatus, PodTerm, Requests, SpreadConstraint, Toleration,

@@ -1,7 +1,7 @@
 //! Nodes.
 
 use crate::labels::{Labels, Name};
-use crate::model::{Resources, Version};
+use crate::model::{Features, Resources, Version};
 
 /// A Node.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct Node {
     pub allocatable: Resources,
     /// `status.images`.
     pub images: Vec<Image>,
+    /// `status.declaredFeatures`, as far as pods can need them.
+    pub features: Features,
 }
 
 /// A taint of a node.

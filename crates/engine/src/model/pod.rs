@@ -1,7 +1,7 @@
 //! Pods.
 
 use crate::labels::{Labels, Name, ObjectKey};
-use crate::model::{PodVolume, TaintEffect, Version};
+use crate::model::{Features, PodVolume, TaintEffect, Version};
 use crate::selector::{LabelSelector, NodeSelector, PreferredTerm, SelectorError};
 
 /// A Pod, as far as placing it, or placing others beside it, depends on it.
@@ -63,6 +63,8 @@ pub struct Pod {
     pub spread: Vec<SpreadConstraint>,
     /// `spec.volumes`.
     pub volumes: Vec<PodVolume>,
+    /// What a node must declare for it.
+    pub features: Features,
     /// Something of its spec that no decision here takes into account, such as claims of devices: it must not be placed
     /// as though that were not there.
     pub undecided: Option<Name>,

@@ -34,7 +34,7 @@ use crate::nodes::NodeIndex;
 use crate::reason::{Refusal, Status};
 use crate::rules::Rules;
 
-use trial::Trial;
+use trial::{Judged, Trial};
 
 /// Pods that are expected on nodes, though they are not placed yet: those nominated there. A node must have room for them,
 /// too, where their priority is that of the judged pod or above.
@@ -150,8 +150,9 @@ impl Catalog {
         let (mut clean, mut violating) = (Vec::new(), Vec::new());
         let mut tally = Tally::new(self.nodes().len(), &[]);
         let mut errors: Vec<String> = Vec::new();
+        let mut judged = Judged::new(self, pod, attempt.rules);
         for &node in attempt.preemptible {
-            match self.try_node(pod, node, &attempt) {
+            match self.try_node(pod, &mut judged, node, &attempt) {
                 Ok(candidate) if candidate.violations == 0 => clean.push(candidate),
                 Ok(candidate) => violating.push(candidate),
                 Err(Useless::NoVictims) => tally.add("No preemption victims found for incoming pod"),
@@ -200,7 +201,13 @@ impl Catalog {
         waits.then_some("not eligible due to a terminating pod on the nominated node.")
     }
 
-    fn try_node(&mut self, pod: &Pod, node: NodeIndex, attempt: &Attempt<'_>) -> Result<Candidate, Useless> {
+    fn try_node(
+        &mut self,
+        pod: &Pod,
+        judged: &mut Judged<'_>,
+        node: NodeIndex,
+        attempt: &Attempt<'_>,
+    ) -> Result<Candidate, Useless> {
         let row = self.nodes().get(node).ok_or(Useless::NoVictims)?;
         let name = row.node().name.clone();
         let lower = row.pods().iter().map(|placed| placed.pod()).filter(|p| p.priority < pod.priority);
@@ -209,7 +216,7 @@ impl Catalog {
             return Err(Useless::NoVictims);
         }
         let expected = attempt.expected.get(&name).map(Vec::as_slice).unwrap_or_default();
-        let mut trial = Trial::begin(self, pod, attempt.rules, node, expected);
+        let mut trial = Trial::begin(self, judged, node, expected);
         let found = victims::select(&mut trial, lower);
         trial.end();
         let (victims, violations) = found.map_err(Useless::Refused)?;

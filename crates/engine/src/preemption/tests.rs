@@ -313,3 +313,37 @@ fn the_shortlist_ends_once_it_is_long_enough() {
     let mut catalog = cluster(&[("n1", 4), ("n2", 4)], &pods, &[]);
     assert_eq!(catalog.preempt(&judged, short(&preemptible)).best().map(|c| c.node.clone()), Some(name("n1")));
 }
+
+/// How much an attempt costs; `--ignored`, with the time of the whole process. Pods that ask nothing of others, pods that do, and
+/// nodes for which others are expected.
+#[test]
+#[ignore = "a measurement"]
+fn a_thousand_nodes_of_thirty_pods() {
+    let nodes: Vec<String> = (0..1000).map(|i| format!("n{i:04}")).collect();
+    let nodes: Vec<(&str, i64)> = nodes.iter().map(|n| (n.as_str(), 30)).collect();
+    let pods = nodes.iter().flat_map(|(n, _)| (0..30).map(move |i| running(&format!("{n}-{i}"), n, i % 5, "1", "01")));
+    let mut catalog = cluster(&[], &[], &[]);
+    for (n, cpu) in &nodes {
+        let mut node = sized(n, *cpu);
+        node.allocatable.pods = 100;
+        catalog.apply(Event::Set(Object::Node(node)));
+    }
+    for pod in pods {
+        catalog.apply(Event::Set(Object::Pod(Box::new(pod))));
+    }
+    let which = std::env::var("WHICH").unwrap_or_default();
+    for i in 0..20 {
+        let mut greedy = asking(&format!("p{i}"), 10, "3");
+        let mut expected = Expected::new();
+        match which.as_str() {
+            "spread" => greedy.spread = vec![spread(1000, "x")],
+            "expected" => {
+                expected =
+                    nodes.iter().map(|(n, _)| (name(n), vec![Arc::new(asking(&format!("e-{n}"), 10, "1"))])).collect();
+            }
+            _ => {}
+        }
+        let found = attempt_with(&mut catalog, &greedy, &expected);
+        assert_eq!(found.best().map(|best| best.victims.len()), Some(if which == "expected" { 4 } else { 3 }));
+    }
+}

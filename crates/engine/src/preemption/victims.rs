@@ -22,7 +22,7 @@ fn importance(pod: &Pod) -> impl Ord + use<'_> {
 }
 
 /// Chooses among the pods of lower priority. The error is why the pod does not fit even without all of them.
-pub(super) fn select(trial: &mut Trial<'_>, mut lower: Vec<Arc<Pod>>) -> Result<Victims, Vec<Refusal>> {
+pub(super) fn select(trial: &mut Trial<'_, '_>, mut lower: Vec<Arc<Pod>>) -> Result<Victims, Vec<Refusal>> {
     for pod in &lower {
         trial.take(pod);
     }
@@ -44,7 +44,7 @@ pub(super) fn select(trial: &mut Trial<'_>, mut lower: Vec<Arc<Pod>>) -> Result<
 }
 
 /// Lets a pod stay if there is room for the judged pod nevertheless.
-fn spare(trial: &mut Trial<'_>, pod: Arc<Pod>, victims: &mut Vec<Arc<Pod>>) {
+fn spare(trial: &mut Trial<'_, '_>, pod: Arc<Pod>, victims: &mut Vec<Arc<Pod>>) {
     trial.give_back(&pod);
     if !trial.fits() {
         trial.take(&pod);

@@ -135,6 +135,9 @@ codes! {
     EXTENDER = 36, "An extender refuses the node",
         "An HTTP extender that the profile asks does not accept the node for this pod.",
         "Ask whoever runs the extender; its own reason is beside this one.";
+    NODE_FEATURES = 37, "The node lacks a feature that the pod needs",
+        "The pod's spec asks for something that only some nodes can do, and the node does not declare it (status.declaredFeatures).",
+        "Use a node whose kubelet and container runtime can do it, upgrade the node, or take it out of the pod.";
 }
 
 impl Code {

@@ -317,13 +317,27 @@ impl Pools {
         }
     }
 
-    /// Tells the time (seconds of any clock that does not go back) and drops the promises of volumes made long ago.
-    pub(crate) fn settle(&mut self, now: u64) {
+    /// Tells the time (seconds of any clock that does not go back) and drops the promises of volumes made long ago. Returns
+    /// the pools that they were counted in, in order of their keys.
+    pub(crate) fn settle(&mut self, now: u64) -> Vec<Pool> {
         self.now = self.now.max(now);
         let now = self.now;
-        for pools in self.by_class.values_mut() {
-            pools.settling.retain(|_, s| now.saturating_sub(s.since) < SETTLE_SECONDS);
+        let mut settled: BTreeMap<ObjectKey, Pool> = BTreeMap::new();
+        for pools in self.by_class.values_mut().filter(|pools| !pools.settling.is_empty()) {
+            let is_over = |settling: &Settling| now.saturating_sub(settling.since) >= SETTLE_SECONDS;
+            for over in pools.settling.values().filter(|settling| is_over(settling)) {
+                let record = pools.by_key.get(&over.pool).and_then(|slot| pools.get(*slot));
+                settled.extend(record.map(|record| (over.pool.clone(), record.pool.clone())));
+            }
+            pools.settling.retain(|_, settling| !is_over(settling));
         }
+        settled.into_values().collect()
+    }
+
+    /// The earliest second at which [`Pools::settle`] drops something.
+    pub(crate) fn settles_at(&self) -> Option<u64> {
+        let settling = self.by_class.values().flat_map(|pools| pools.settling.values());
+        settling.map(|settling| settling.since.saturating_add(SETTLE_SECONDS)).min()
     }
 
     /// Finds the pools of promised claims anew: nodes came, went or moved.

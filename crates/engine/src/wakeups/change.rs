@@ -94,6 +94,7 @@ impl<'o> Change<'o> {
                 () if old.allocatable != new.allocatable => "NodeUpdateNodeAllocatable",
                 () if old.labels != new.labels => "NodeUpdateNodeLabel",
                 () if old.taints != new.taints => "NodeUpdateNodeTaint",
+                () if old.features != new.features => "NodeUpdateNodeDeclaredFeature",
                 () => "NodeUpdate",
             },
             _ => "NodeUpdate",

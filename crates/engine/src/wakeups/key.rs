@@ -14,6 +14,8 @@ pub enum Key {
     NodeLabels,
     /// Taints and cordons of nodes.
     NodeTaints,
+    /// What nodes declare that they can do.
+    NodeFeatures,
     /// A host port, by number: addresses and protocols are left to the rule.
     Port(i32),
     /// Pods that carry a label, in a namespace or (`None`) in any.

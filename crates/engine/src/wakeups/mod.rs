@@ -51,6 +51,7 @@ fn part_helps(plugin: Plugin, code: Code, pod: &Pod, part: Change<'_>) -> bool {
         Plugin::NodeUnschedulable => nodes::helps_unschedulable(pod, part),
         Plugin::TaintToleration => nodes::helps_taints(pod, part),
         Plugin::NodeAffinity => nodes::helps_affinity(pod, part),
+        Plugin::NodeDeclaredFeatures => nodes::helps_features(pod, part),
         Plugin::NodePorts => nodes::helps_ports(pod, part),
         Plugin::NodeResourcesFit => nodes::helps_resources(part),
         Plugin::PodTopologySpread => pods::helps_spread(pod, part),

@@ -45,6 +45,16 @@ pub(super) fn helps_affinity(pod: &Pod, change: Change<'_>) -> bool {
     }
 }
 
+/// A node that declares all that the pod needs, and did not before.
+pub(super) fn helps_features(pod: &Pod, change: Change<'_>) -> bool {
+    let able = |node: &Node| node.features.include(pod.features);
+    match change {
+        Change::Added(Object::Node(node)) => able(node),
+        Change::Updated { old: Object::Node(old), new: Object::Node(new) } => !able(old) && able(new),
+        _ => false,
+    }
+}
+
 /// A node without pods, or a pod that gives back a port.
 pub(super) fn helps_ports(pod: &Pod, change: Change<'_>) -> bool {
     match change {

@@ -100,6 +100,9 @@ impl Catalog {
                 if taints_differ(old, new) {
                     touched.note([Key::NodeTaints]);
                 }
+                if new.features != old.features {
+                    touched.note([Key::NodeFeatures]);
+                }
                 if new.allocatable != old.allocatable {
                     self.note_free(&new.name, touched);
                 }
@@ -300,7 +303,10 @@ impl Catalog {
 /// Nodes say every few seconds that they live; nothing that anybody waits for is in that.
 fn is_heartbeat(change: Change<'_>) -> bool {
     matches!(change, Change::Updated { old: Object::Node(old), new: Object::Node(new) }
-        if old.labels == new.labels && !taints_differ(old, new) && old.allocatable == new.allocatable)
+        if old.labels == new.labels
+            && !taints_differ(old, new)
+            && old.features == new.features
+            && old.allocatable == new.allocatable)
 }
 
 fn note_volume(volume: &Volume, touched: &mut Touched) {

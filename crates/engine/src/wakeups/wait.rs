@@ -176,6 +176,7 @@ impl Catalog {
             Plugin::NodeName => keys.extend([Key::NewNode]),
             Plugin::NodeUnschedulable | Plugin::TaintToleration => keys.extend([Key::NewNode, Key::NodeTaints]),
             Plugin::NodeAffinity => keys.extend([Key::NewNode, Key::NodeLabels]),
+            Plugin::NodeDeclaredFeatures => keys.extend([Key::NewNode, Key::NodeFeatures]),
             Plugin::NodePorts => {
                 keys.insert(Key::NewNode);
                 keys.extend(pod.host_ports.iter().map(|port| Key::Port(port.port)));

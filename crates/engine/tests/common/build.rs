@@ -314,6 +314,7 @@ pub fn pod(name: &str) -> Pod {
         preferred_anti_affinity: Vec::new(),
         spread: Vec::new(),
         volumes: Vec::new(),
+        features: Default::default(),
     }
 }
 

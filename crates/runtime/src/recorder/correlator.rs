@@ -15,8 +15,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::lru::Lru;
 use super::{About, Said, Severity};
+use crate::lru::Lru;
 
 /// Entries of each memory.
 const MEMORY: usize = 4096;

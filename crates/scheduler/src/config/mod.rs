@@ -210,6 +210,11 @@ fn meaning(profile: &document::Profile, running: &Running, arguments: &AllArgume
         }
         rules = rules.weigh(plugin, running.weight(name));
     }
+    let at = |point| -> Vec<Plugin> {
+        let plugin = |name: &String| Plugin::ALL.into_iter().find(|plugin| plugin.name() == name);
+        running.all_at(point).iter().filter_map(plugin).collect()
+    };
+    rules = rules.order(&at(Point::Filter), &at(Point::PreFilter));
     rules = arguments.affinity.apply(rules);
     rules = arguments.node_affinity.apply(rules, &mut names);
     rules = arguments.balance.apply(rules);

@@ -1,8 +1,9 @@
 //! Which plugins run where: a profile's sets, merged with the default profile and spread over the extension points.
 //!
 //! The merge is upstream's: the default profile is one list at `multiPoint`. What a profile disables there leaves the list,
-//! what it enables takes its place or is appended; `*` disables all. What is enabled at a single point goes before
-//! `multiPoint`'s, and what is disabled at a point, or all of it by `*`, is not taken from `multiPoint`.
+//! what it enables takes its place or is appended; `*` disables all. What is enabled at a single point, too, goes before the
+//! rest of `multiPoint`, what is enabled only there goes after it, and what is disabled at a point, or all of it by `*`, is not
+//! taken from `multiPoint`. `conformance/points.jsonl.gz` has what kube-scheduler makes of some hundred random sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,12 +150,7 @@ pub const PLUGINS: [Known; 24] = [
     known("NodeResourcesBalancedAllocation", SCORES, 1),
     known("ImageLocality", &[Score], 1),
     known("DefaultBinder", &[Bind], 0),
-    Known {
-        name: "NodeDeclaredFeatures",
-        points: FILTERS,
-        treatment: Noted("no node is refused for a feature that it does not declare"),
-        by_default: Some(0),
-    },
+    known("NodeDeclaredFeatures", FILTERS, 0),
     refused("DeferredPodScheduling", "a resize that a node cannot take yet preempts nobody"),
     refused("GangScheduling", GROUPS),
     refused("PodGroupPodsCount", GROUPS),
@@ -265,21 +261,19 @@ fn merged(own: &document::PluginSet) -> document::PluginSet {
     document::PluginSet { enabled, disabled: own.disabled.clone() }
 }
 
-/// What runs at one point.
+/// What runs at one point, in order: what is enabled both here and at `multiPoint`, as it stands here; then the rest of
+/// `multiPoint`; then what is enabled only here.
 fn spread(point: Point, sets: &document::Plugins) -> Vec<String> {
     let own = point.set(sets);
-    let mut names: Vec<String> = own.enabled.iter().map(|plugin| plugin.name.clone()).collect();
-    if own.disabled.iter().any(|plugin| plugin.name == "*") {
-        return names;
-    }
-    for plugin in &sets.multi_point.enabled {
-        let runs_here = find(&plugin.name).is_some_and(|known| known.points.contains(&point));
-        let disabled = own.disabled.iter().any(|disabled| disabled.name == plugin.name);
-        if runs_here && !disabled && !names.contains(&plugin.name) {
-            names.push(plugin.name.clone());
-        }
-    }
-    names
+    let enabled = |name: &str| own.enabled.iter().any(|plugin| plugin.name == name);
+    let disabled = |name: &str| own.disabled.iter().any(|plugin| plugin.name == name);
+    let runs_here = |name: &str| find(name).is_some_and(|known| known.points.contains(&point));
+    let mut general: Vec<&str> = sets.multi_point.enabled.iter().map(|plugin| &*plugin.name).collect();
+    general.retain(|name| !disabled("*") && !disabled(name) && runs_here(name));
+    let both = own.enabled.iter().map(|plugin| &*plugin.name).filter(|name| general.contains(name));
+    let rest = general.iter().copied().filter(|name| !enabled(name));
+    let here = own.enabled.iter().map(|plugin| &*plugin.name).filter(|name| !general.contains(name));
+    both.chain(rest).chain(here).map(str::to_owned).collect()
 }
 
 /// Whether every plugin exists, runs at the point, and is named once.

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use plimsoll_api::kinds::Node;
+use plimsoll_engine::collections::Set;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::{Pod, Version};
 use plimsoll_engine::nodes::NodeIndex;
@@ -19,11 +21,13 @@ use serde_json::Value;
 use super::wire::{self, Victims};
 use super::{Case, Extenders, Left};
 use crate::Inner;
-use crate::binding::Assumed;
+use crate::binding::{Assumed, Unwritten};
 use crate::desk::Desk;
 use crate::nominations::Refused;
 use crate::traces::Calls;
 
+/// How many victims are read at a time.
+const WIDTH: usize = 16;
 /// What is said of a node that an extender leaves out without a word.
 const WITHOUT_A_WORD: &str = "node(s) were left out by an extender";
 
@@ -122,9 +126,10 @@ impl Inner {
             _ => {}
         }
         let added = extenders.prioritize(case, &left.nodes).await;
+        let accepted: Set<&Name> = left.nodes.iter().collect();
         let mut totals: Vec<(Reverse<i64>, Name)> = ranked
             .into_iter()
-            .filter(|(node, _)| left.nodes.contains(node))
+            .filter(|(node, _)| accepted.contains(node))
             .map(|(node, total)| {
                 let more = added.get(&*node).copied().unwrap_or(0);
                 (Reverse(total.saturating_add(more)), node)
@@ -136,7 +141,7 @@ impl Inner {
 
     /// Takes the best node that still fits: others may have been placed, or things changed, while the extenders were asked.
     fn take_first(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, order: &[Name]) {
-        let taken: Vec<NodeIndex> =
+        let taken: Set<NodeIndex> =
             desk.beside(pod, &self.profile(pod).rules).beside.iter().map(|(index, _)| *index).collect();
         let free = |node: &&Name| desk.catalog.nodes().by_name(node).is_some_and(|row| !taken.contains(&row.index()));
         let choice = order.iter().filter(free).find_map(|node| {
@@ -159,6 +164,10 @@ impl Inner {
             // As it is by now: it was there a moment ago.
             let Some(pod) = desk.catalog.pod(&case.pod.key).cloned() else { return };
             let Some((diagnosis, found)) = self.diagnose(&mut desk, &pod, refused) else { return };
+            if diagnosis.refused_by.is_empty() {
+                // The nodes that were refused are gone, and nobody was asked about those that are there now.
+                return self.fail(&mut desk, &pod, "the nodes changed while the extenders were asked");
+            }
             let candidates = match &found {
                 Ok(Preemption::Possible(candidates)) if self.options.extenders.preempt(&pod) => candidates.clone(),
                 found => return self.settle(&mut desk, &pod, diagnosis, found),
@@ -189,11 +198,20 @@ impl Inner {
         let extenders = &self.options.extenders;
         let mut whole = BTreeMap::new();
         if extenders.need_victims(case.pod) {
-            for victim in candidates.iter().flat_map(|candidate| &candidate.victims) {
-                let (namespace, name) = (&victim.key.namespace, &victim.key.name);
-                let read = self.context.objects().get::<Value>(Resource::PODS, namespace, name).await;
+            let victims = candidates.iter().flat_map(|candidate| candidate.victims.iter().cloned());
+            let objects = self.context.objects();
+            let reads = victims.map(|victim| {
+                let objects = objects.clone();
+                async move {
+                    let (namespace, name) = (&victim.key.namespace, &victim.key.name);
+                    (victim.uid.to_string(), objects.get::<Value>(Resource::PODS, namespace, name).await)
+                }
+            });
+            let reads: Vec<_> = reads.collect();
+            let mut answers = stream::iter(reads).buffer_unordered(WIDTH);
+            while let Some((uid, read)) = answers.next().await {
                 if let Some(pod) = read.map_err(|error| format!("reading a victim: {error}"))? {
-                    whole.insert(victim.uid.to_string(), wire::sent(pod));
+                    whole.insert(uid, wire::sent(pod));
                 }
             }
         }
@@ -206,11 +224,16 @@ impl Inner {
     }
 
     /// Makes one write of a placement; a pod is bound by the extender that does that.
-    pub(crate) async fn write_for(&self, assumed: &Assumed, write: Write) -> Result<Version, String> {
-        if matches!(write, Write::BindPod { .. })
+    pub(crate) async fn write_for(&self, assumed: &Assumed, write: Write) -> Result<Version, Unwritten> {
+        if let Write::BindPod { pod, uid, node } = &write
             && let Some(answer) = self.options.extenders.bound(&assumed.pod, &assumed.node).await
         {
-            return answer.map(|()| 0);
+            return match answer {
+                Ok(()) => Ok(0),
+                // Its answer may have been lost, and not the binding.
+                Err(_) if self.is_bound(pod, uid, node).await => Ok(0),
+                Err(why) => Err(Unwritten::Refused(why)),
+            };
         }
         self.write(write).await
     }

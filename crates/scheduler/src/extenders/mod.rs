@@ -27,6 +27,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{Request, StatusCode};
+use plimsoll_engine::collections::Set;
 use plimsoll_engine::labels::Name;
 use plimsoll_engine::model::Pod;
 use serde_json::Value;
@@ -230,13 +231,16 @@ impl Extender {
         let args = wire::filter_args(&case.whole, self.nodes(case, &left.nodes));
         let answer = self.ask(case, "extender filter", verb, &args).await?;
         let answer = wire::filtered(&answer, by_name)?;
-        if let Some(unknown) = answer.nodes.iter().find(|name| !left.nodes.iter().any(|node| **node == ***name)) {
+        let given: Set<&str> = left.nodes.iter().map(|node| &**node).collect();
+        if let Some(unknown) = answer.nodes.iter().find(|name| !given.contains(name.as_str())) {
             let url = &self.config.url_prefix;
             return Err(format!(
                 "extender {url:?} claims a filtered node {unknown:?} which is not found in the input node list"
             ));
         }
-        for gone in left.nodes.iter().filter(|node| !answer.nodes.iter().any(|name| **name == ***node)) {
+        drop(given);
+        let kept: Set<&str> = answer.nodes.iter().map(String::as_str).collect();
+        for gone in left.nodes.iter().filter(|node| !kept.contains(&***node)) {
             // In case it says no more of it.
             left.refused.insert(gone.clone(), (String::new(), true));
         }
@@ -246,7 +250,7 @@ impl Extender {
                 left.refused.insert(Name::from(node.as_str()), (why, helps));
             }
         }
-        left.nodes.retain(|node| answer.nodes.iter().any(|name| **name == **node));
+        left.nodes.retain(|node| kept.contains(&**node));
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use plimsoll_apiserver::auth::User;
 use plimsoll_apiserver::core::Core;
 use plimsoll_apiserver::service::ApiService;
@@ -63,6 +65,44 @@ impl Lab {
         });
         let client = kube::Client::new(dying, "default");
         (Context::new(client, self.clock.clone(), Arc::new(Entropy::seeded(8))), told)
+    }
+
+    /// The same for a component whose requests meet with what `meddle` says of each (its method and path), which may take its
+    /// time over it.
+    pub fn meddled<F>(&self, meddle: impl Fn(&http::Method, &str) -> F + Send + Sync + 'static) -> Context
+    where
+        F: Future<Output = Option<Meddle>> + Send + 'static,
+    {
+        let (inner, meddle) = (service(&self.core), Arc::new(meddle));
+        let between = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (inner, fate) = (inner.clone(), meddle(request.method(), request.uri().path()));
+            async move {
+                let fate = fate.await;
+                if let Some(Meddle::Refuse(code, after)) = fate {
+                    return Ok(refusal(code, after));
+                }
+                let Ok(answer) = inner.oneshot(request).await;
+                match fate {
+                    Some(_) => Err(std::io::Error::other("the answer is lost")),
+                    None => Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync())),
+                }
+            }
+        });
+        let client = kube::Client::new(between, "default");
+        Context::new(client, self.clock.clone(), Arc::new(Entropy::seeded(8)))
+    }
+
+    /// The same for a component whose events are each written after a while.
+    pub fn slow_events(&self, after: Duration) -> Context {
+        self.meddled(move |_, path| {
+            let is_event = path.contains("/events");
+            async move {
+                if is_event {
+                    tokio::time::sleep(after).await;
+                }
+                None
+            }
+        })
     }
 
     pub async fn create(&self, resource: Resource, object: Value) -> Value {
@@ -169,6 +209,27 @@ impl Lab {
         }
         self.create(Resource::PODS, json!({"metadata": {"name": name}, "spec": spec})).await
     }
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Meddle {
+    /// It is refused with this code, and the wish to be asked again after so many seconds.
+    Refuse(u16, Option<u64>),
+    /// It is done, and nobody hears of it.
+    LoseAnswer,
+}
+
+type Answer = UnsyncBoxBody<bytes::Bytes, std::io::Error>;
+
+fn refusal(code: u16, after: Option<u64>) -> http::Response<Answer> {
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "refused on purpose", "reason": "Refused", "code": code});
+    if let Some(seconds) = after {
+        status["details"] = json!({"retryAfterSeconds": seconds});
+    }
+    let body = Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync();
+    http::Response::builder().status(code).body(body).unwrap()
 }
 
 fn service(core: &Arc<Core>) -> ApiService {

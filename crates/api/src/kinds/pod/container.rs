@@ -4,7 +4,7 @@ use plimsoll_engine::model::{self, Requests};
 
 use crate::error::ConvertError;
 use crate::interner::Interner;
-use crate::lenient::{ResourceList, slim};
+use crate::lenient::{Present, ResourceList, slim};
 
 slim! {
     /// A container.
@@ -15,10 +15,26 @@ slim! {
         pub image: String,
         /// `Always` on an init container makes it a sidecar.
         pub restart_policy: String,
+        /// What to do when it ends, by how it ended.
+        pub restart_policy_rules: Vec<RestartRule>,
+        /// Where volumes are mounted into it.
+        pub volume_mounts: Vec<VolumeMount>,
         /// What it asks for.
         pub resources: ResourceRequirements,
         /// Its ports.
         pub ports: Vec<ContainerPort>,
+    }
+
+    /// A rule of `restartPolicyRules`.
+    pub struct RestartRule {
+        /// What is done.
+        pub action: String,
+    }
+
+    /// A mount.
+    pub struct VolumeMount {
+        /// Options of the mount.
+        pub bind_mount_options: Vec<Present>,
     }
 
     /// `resources`.

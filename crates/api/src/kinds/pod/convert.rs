@@ -9,6 +9,11 @@ use crate::error::{ConvertError, each};
 use crate::interner::Interner;
 
 impl Pod {
+    /// Whether it has ended: it holds nothing any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
     /// The pod as decisions see it.
     pub fn to_engine(&self, names: &mut Interner) -> Result<model::Pod, ConvertError> {
         let (meta, spec) = (&self.metadata, &self.spec);
@@ -24,7 +29,7 @@ impl Pod {
             preempted: self.status.is_preempted(),
             node: some_name(&spec.node_name, names),
             nominated_node: some_name(&self.status.nominated_node_name, names),
-            ended: matches!(self.status.phase.as_str(), "Succeeded" | "Failed"),
+            ended: self.is_over(),
             scheduler: names.share(&spec.scheduler_name),
             priority: spec.priority.unwrap_or(0),
             preempts: spec.preemption_policy != "Never",
@@ -50,6 +55,7 @@ impl Pod {
             preferred_anti_affinity: affinity.pod_anti_affinity.preferred.iter().map(|t| t.to_engine(names)).collect(),
             spread: spec.topology_spread_constraints.iter().map(|c| c.to_engine(names)).collect(),
             volumes: each(&spec.volumes, "spec.volumes", |v| v.to_engine(names))?,
+            features: self.spec.features(),
             undecided: self.undecided().map(|what| names.share(what)),
         })
     }

@@ -3,6 +3,7 @@
 mod affinity;
 mod container;
 mod convert;
+mod features;
 mod volumes;
 
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredNodeTerm, SpreadConstraint};
@@ -48,10 +49,14 @@ slim! {
         pub scheduling_gates: Vec<Present>,
         /// Whether it uses the node's network.
         pub host_network: bool,
+        /// Whether its users are the node's; they are where unset.
+        pub host_users: Option<bool>,
         /// Containers that run before the others, or beside them all.
         pub init_containers: Vec<Container>,
         /// The containers.
         pub containers: Vec<Container>,
+        /// Containers added to look at it.
+        pub ephemeral_containers: Vec<Container>,
         /// What it costs beside its containers.
         pub overhead: Option<ResourceList>,
         /// Resources of the pod as a whole.

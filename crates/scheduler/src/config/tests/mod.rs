@@ -1,5 +1,6 @@
 //! Configurations as data: what each says, and what is wrong with it.
 
+mod points;
 mod refused;
 mod upstream;
 
