@@ -157,6 +157,11 @@ impl Reports {
         }
     }
 
+    /// Nothing is reported of a pod any more.
+    pub(crate) fn forget(&self, pod: &ObjectKey) {
+        self.lock().remove(pod);
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (Origin, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
