@@ -2,7 +2,6 @@
 //! mirrors of the API's objects, a work queue, events, a lease, and an orderly end.
 
 mod answer;
-pub mod connection;
 pub mod context;
 pub mod error;
 #[cfg(test)]
@@ -14,6 +13,7 @@ mod lru;
 pub mod metrics;
 pub mod mirror;
 pub mod objects;
+pub mod outbound;
 pub mod queue;
 pub mod recorder;
 pub mod reflector;

@@ -1,66 +1,57 @@
-//! How a request reaches a server that is not the API server, such as an extender or a collector of spans: HTTP, or HTTPS by a
-//! configuration that is handed in. Connections are kept.
+//! How the API server is reached: by one connection that all requests share (HTTP/2), where the server speaks that.
+//!
+//! kube's own client speaks HTTP/1.1 only: as many requests as are under way, as many connections, each with a handshake that
+//! costs more than what is said over it. A server or proxy that offers no HTTP/2 is spoken to as kube does.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::{ConfigBuilderExt, FixedServerNameResolver, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
+use http_body_util::BodyExt;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::Builder;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
+use kube::client::{Body, ConfigExt};
+use kube::{Client, Config, Error};
 use rustls_pki_types::ServerName;
+use tower::{BoxError, ServiceBuilder, ServiceExt};
 
-/// The answer to a request: its code and body, or why there is none.
-pub type Answer = BoxFuture<'static, Result<(StatusCode, Bytes), String>>;
+/// How long a connection may be silent before the other side is asked whether it is there, and how long it has to answer:
+/// client-go's times. A connection that died without a word is noticed by nothing else, since watches may be silent for long.
+const SILENCE: Duration = Duration::from_secs(30);
+const ANSWER_TO_PING: Duration = Duration::from_secs(15);
 
-/// Carries requests. Tests put a function in the network's place, which virtual time can wait for.
-pub type Transport = Arc<dyn Fn(Request<Bytes>) -> Answer + Send + Sync>;
-
-/// Over the network. A server is taken for `name` where that is given; answers may have `longest` bytes.
-pub fn network(tls: ClientConfig, name: Option<ServerName<'static>>, longest: usize) -> Transport {
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
-    let connector = match name {
-        Some(name) => connector.with_server_name_resolver(FixedServerNameResolver::new(name)).enable_http1().build(),
-        None => connector.enable_http1().build(),
-    };
-    let client: Client<_, Full<Bytes>> =
-        Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
-    Arc::new(move |request| {
-        let answer = client.request(request.map(Full::new));
-        async move {
-            let answer = answer.await.map_err(|error| chain(&error))?;
-            let code = answer.status();
-            let body = Limited::new(answer.into_body(), longest).collect().await;
-            Ok((code, body.map_err(|error| format!("the answer broke off: {error}"))?.to_bytes()))
-        }
-        .boxed()
-    })
-}
-
-/// TLS by the machine's own authorities. Where it is not `wanted` none are read: a small image may have none.
-pub fn tls_by_machine(wanted: bool) -> Result<ClientConfig, String> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let builder = match wanted {
-        true => builder.with_native_roots().map_err(|error| format!("the machine's authorities: {error}"))?,
-        false => builder.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(builder.with_no_client_auth())
-}
-
-/// An error with its causes: hyper's own text alone says little.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
+/// A client for the server that `config` names. Requests are not repeated by it: who sends one knows whether it may be sent
+/// twice. Must be called inside a runtime.
+pub fn connect(config: Config) -> Result<Client, Error> {
+    if config.proxy_url.is_some() {
+        return Client::try_from(config);
     }
-    text
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let mut https = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = ServerName::try_from(name.clone()).map_err(|error| Error::Service(BoxError::from(error)))?;
+        https = https.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let mut connector = TimeoutConnector::new(https.enable_all_versions().wrap_connector(tcp));
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    let connections = Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http2_keep_alive_interval(SILENCE)
+        .http2_keep_alive_timeout(ANSWER_TO_PING)
+        .http2_keep_alive_while_idle(true)
+        .build::<_, Body>(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(connections)
+        .map_response(|answer: http::Response<hyper::body::Incoming>| answer.map(|body| body.map_err(BoxError::from)));
+    Ok(Client::new(service, config.default_namespace))
 }

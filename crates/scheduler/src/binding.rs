@@ -47,9 +47,10 @@ pub(crate) enum Unwritten {
 }
 
 impl Unwritten {
-    fn why(&self) -> &String {
-        let (Self::Refused(why) | Self::Busy(why, _)) = self;
-        why
+    fn said(&self) -> &str {
+        match self {
+            Self::Refused(said) | Self::Busy(said, _) => said,
+        }
     }
 
     fn of(error: Error, say: impl FnOnce(&Error) -> String) -> Self {
@@ -86,7 +87,7 @@ impl Inner {
                     }
                     let phase = assumed.record.writes(&write);
                     let written = self.write_for(&assumed, write).await;
-                    assumed.record.wrote(phase, written.as_ref().err().map(Unwritten::why));
+                    assumed.record.wrote(phase, written.as_ref().err().map(Unwritten::said));
                     match written {
                         Ok(version) => placement.written(version),
                         Err(Unwritten::Busy(why, after)) if Instant::now() + after >= began + bind_timeout => {

@@ -220,7 +220,11 @@ impl Inner {
     /// the version that was looked at: one that is late must not say of a placed pod that it waits.
     async fn write(&self, key: ObjectKey) -> Result<Next, Error> {
         let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let Some(wanted) = wanted else { return Ok(Next::Done) };
+        let Some(wanted) = wanted else {
+            // The pod has its node by now.
+            self.reports.forget(&key);
+            return Ok(Next::Done);
+        };
         let waits = |pod: &ApiPod| *pod.metadata.uid == *wanted.uid && pod.spec.node_name.is_empty() && !pod.is_over();
         if let Some(pod) = self.pods.get(&key).filter(|pod| waits(pod))
             && let Some(status) = wanted.patch(&pod, || self.now())

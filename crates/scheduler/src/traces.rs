@@ -99,9 +99,9 @@ impl Record {
     }
 
     /// It was written, or not.
-    pub(crate) fn wrote(&mut self, phase: Option<Phase>, error: Option<&String>) {
+    pub(crate) fn wrote(&mut self, phase: Option<Phase>, error: Option<&str>) {
         if let (Some(trace), Some(phase)) = (&mut self.trace, phase) {
-            trace.add(phase.call().until(Instant::now()).failed(error.map(String::as_str)));
+            trace.add(phase.call().until(Instant::now()).failed(error));
         }
     }
 
@@ -155,6 +155,11 @@ impl Reports {
         {
             spans.late(of, Phase::since("report", began).call());
         }
+    }
+
+    /// Nothing is reported of a pod any more.
+    pub(crate) fn forget(&self, pod: &ObjectKey) {
+        self.lock().remove(pod);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (Origin, Instant)>> {

@@ -120,9 +120,11 @@ fn expected_beside(fresh: &Catalog, pod: &Pod) -> Expected {
 /// Whether a pod that has no node fits nowhere, and nobody would go for it.
 fn waits_for_good(fresh: &mut Catalog, pod: &Pod, profile: &Profile, kinds: Kinds) -> Result<(), String> {
     let expected = expected_beside(fresh, pod);
+    let refused_beside: BTreeSet<_> =
+        fresh.refused_beside(pod, &profile.rules, &expected).into_iter().map(|(node, _)| node).collect();
     for (node, _) in fresh.rank_by(pod, &profile.rules, &[]).unwrap_or_default() {
         let guests = expected.get(&node).map(Vec::as_slice).unwrap_or_default();
-        let refused = !guests.is_empty() && !fresh.refusals_beside(pod, &profile.rules, &node, guests).is_empty();
+        let refused = fresh.nodes().by_name(&node).is_some_and(|row| refused_beside.contains(&row.index()));
         if !refused && (!kinds.extender || accepts(&pod.key.name, &node)) {
             return Err(format!("pod {} waits, and fits on {node} beside {guests:?}", pod.key));
         }

@@ -10,7 +10,7 @@ use kube::Client;
 use plimsoll_engine::gates::Gates;
 use plimsoll_runtime::spans::{Spans, SpansConfig};
 use plimsoll_runtime::{
-    Context, Ended, LeaseConfig, Recorder, connection, health, lease, requests, run_as_leader, throttle,
+    Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle, transport,
 };
 
 use crate::Found;
@@ -79,7 +79,7 @@ impl Process<'_> {
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();
-        let client = connection::connect(config).map_err(|error| live::unreachable(&server, &error))?;
+        let client = transport::connect(config).map_err(|error| live::unreachable(&server, &error))?;
         let mut context = Context::system(client);
         context.metrics.describe_process(&context.clock);
         context.gates = self.gates;

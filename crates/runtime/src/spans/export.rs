@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::trace::{Tree, Value};
 use super::{Counts, SpansConfig, dropped, wire};
+use crate::outbound::Transport;
 use crate::queue::Backoff;
-use crate::transport::Transport;
 
 /// How many traces go at once: some hundred kilobytes.
 const BATCH: usize = 256;

@@ -36,7 +36,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::lease;
-use crate::transport::{self, Transport};
+use crate::outbound::{self, Transport};
 
 use export::Exporter;
 pub use read::{Told, read};
@@ -68,8 +68,8 @@ pub struct SpansConfig {
 impl SpansConfig {
     /// To a collector on the network. Must be called inside a runtime.
     pub fn network(endpoint: Uri, service: &'static str, per_million: u32) -> Result<Self, String> {
-        let tls = transport::tls_by_machine(endpoint.scheme_str() == Some("https"))?;
-        let transport = transport::network(tls, None, LONGEST_ANSWER);
+        let tls = outbound::tls_by_machine(endpoint.scheme_str() == Some("https"))?;
+        let transport = outbound::network(tls, None, LONGEST_ANSWER);
         Ok(Self { endpoint, service, per_million, transport })
     }
 }

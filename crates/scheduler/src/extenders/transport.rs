@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper_rustls::ConfigBuilderExt;
-pub use plimsoll_runtime::transport::{Answer, Transport};
+pub use plimsoll_runtime::outbound::{Answer, Transport};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -21,7 +21,7 @@ pub(super) fn network(tls: Option<&ExtenderTls>) -> Result<Transport, String> {
     let name = tls
         .and_then(|tls| tls.server_name.clone())
         .map(|name| ServerName::try_from(name.clone()).map_err(|_| format!("{name} is not a server's name")));
-    Ok(plimsoll_runtime::transport::network(configure(tls)?, name.transpose()?, LONGEST))
+    Ok(plimsoll_runtime::outbound::network(configure(tls)?, name.transpose()?, LONGEST))
 }
 
 fn configure(tls: Option<&ExtenderTls>) -> Result<ClientConfig, String> {

@@ -141,6 +141,9 @@ fn nobody_stays_unschedulable_for_more_than_five_minutes() {
     bench.pass(1);
     assert_eq!(bench.take(), Some(key("a")));
     assert_eq!(bench.queue.figures().incoming[&("UnschedulableTimeout", Line::Active)], 1);
+    assert!(bench.queue.is_flushed(&key("a")), "nothing but time brought it");
+    bench.refuse(&key("a"));
+    assert!(!bench.queue.is_flushed(&key("a")), "that was the last attempt");
 }
 
 #[test]
