@@ -230,10 +230,18 @@ impl Rules {
     }
 }
 
-/// The place of each plugin in a list; those that are not in it come after, in upstream's default order.
+/// The place of each plugin: those of a list share out the places that they have by default, in the list's order. So upstream's
+/// default order, said or not, is the same.
 fn ranks(listed: &[Plugin]) -> [usize; Plugin::ALL.len()] {
-    let place = |plugin: Plugin| listed.iter().position(|other| *other == plugin);
-    Plugin::ALL.map(|plugin| place(plugin).unwrap_or(listed.len() + plugin as usize))
+    let mut places: Vec<usize> = listed.iter().map(|plugin| *plugin as usize).collect();
+    places.sort_unstable();
+    let mut ranks = Plugin::ALL.map(|plugin| plugin as usize);
+    for (plugin, place) in listed.iter().zip(places) {
+        if let Some(rank) = ranks.get_mut(*plugin as usize) {
+            *rank = place;
+        }
+    }
+    ranks
 }
 
 impl Default for Rules {

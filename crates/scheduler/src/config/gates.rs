@@ -173,7 +173,7 @@ mod tests {
         assert!(
             refused(super::ALL_ALPHA, true).contains("one by one") && refused(ALL_BETA, false).contains("one by one")
         );
-        for indifferent in ["DRADeviceTaints", "ComponentFlagz", "AnonymousAuthConfigurableEndpoints"] {
+        for indifferent in ["DRADeviceTaints", "ComponentFlagz", "CSIVolumeHealth"] {
             let note = gates.set(indifferent, true).unwrap().unwrap();
             assert!(note.starts_with(&format!("{indifferent} changes nothing: ")), "{note}");
         }
