@@ -11,6 +11,7 @@ mod common;
 #[path = "placing/worlds.rs"]
 mod worlds;
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
