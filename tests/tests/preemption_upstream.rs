@@ -4,6 +4,7 @@
 //! asked on the real API server. `UPDATE=1` records again what kube-scheduler does; `ONLY=part of a name` plays some.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
+#![allow(clippy::print_stderr, reason = "a situation that is played again says so")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
