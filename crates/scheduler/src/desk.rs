@@ -157,10 +157,6 @@ impl Desk {
             if self.catalog.is_assumed(pod) {
                 // It has its place, which an older view of it does not show yet. What it is expected on is where it is.
                 self.queue.changed_in_hand(pod);
-                if pod.deleting {
-                    // The API server binds it no more, whatever keeps it from going.
-                    self.placements.call_off(pod, &format!("skip schedule deleting pod: {}", pod.key));
-                }
                 return;
             }
             self.queue.set(before, pod, now);

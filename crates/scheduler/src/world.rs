@@ -82,6 +82,7 @@ impl World {
     /// Tells the desk of every change.
     pub(crate) fn listen(&self, desk: &Arc<Shared<Desk>>) {
         tell(&self.pods, desk);
+        call_off_deleted(&self.pods, desk);
         tell(&self.volumes, desk);
         tell(&self.claims, desk);
         tell(&self.nodes, desk);
@@ -168,6 +169,21 @@ impl World {
 
 fn first_list<T: Mirrored>(mirror: &Mirror<T>) -> (&'static str, bool) {
     (T::RESOURCE.plural, mirror.is_synced())
+}
+
+/// The API server binds a pod no more that is being deleted, whatever keeps it from going. One that nothing keeps is gone in a
+/// moment, and its placement ends with that.
+fn call_off_deleted(pods: &Mirror<Pod>, desk: &Arc<Shared<Desk>>) {
+    let desk = desk.clone();
+    pods.listen(move |change| {
+        let Change::Set { new, .. } = change else { return };
+        if new.metadata.deletion_timestamp.0 && !new.metadata.finalizers.is_empty() {
+            let mut desk = desk.lock();
+            if let Some(pod) = desk.catalog.pod(&key_of(&**new)).cloned() {
+                desk.placements.call_off(&pod, &format!("skip schedule deleting pod: {}", pod.key));
+            }
+        }
+    });
 }
 
 fn tell<T: Told>(mirror: &Mirror<T>, desk: &Arc<Shared<Desk>>) {
