@@ -175,7 +175,7 @@ async fn lost_answers_do_not_write_twice() {
     let (store, _context, recorder) = recorder();
     let tries = Arc::new(AtomicU32::new(0));
     let counted = tries.clone();
-    store.faults(move |_, _| (counted.fetch_add(1, Ordering::Relaxed) % 2 == 0).then_some(Fault::LoseAnswer));
+    store.faults(move |_, _| counted.fetch_add(1, Ordering::Relaxed).is_multiple_of(2).then_some(Fault::LoseAnswer));
     let p = pod("p");
     recorder.event(saying(&p, "m"));
     minutes(1).await;

@@ -119,7 +119,7 @@ async fn let_go(bed: Bed, context: Context) {
     for tick in 0.. {
         tokio::time::sleep(Duration::from_millis(900)).await;
         for pod in bed.state().pods.values().filter(|pod| pod["metadata"]["deletionTimestamp"].is_string()) {
-            if (sum(read::uid(pod)) + tick) % 8 != 0 {
+            if !(sum(read::uid(pod)) + tick).is_multiple_of(8) {
                 continue;
             }
             let name = pod["metadata"]["name"].as_str().unwrap_or_default();
