@@ -82,6 +82,10 @@ pub fn endpoint(text: &str) -> Result<Uri, String> {
     if !known || uri.query().is_some() {
         return Err(wrong());
     }
+    // It would be sent to nobody, and be read in the log.
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err("the address of a collector has no name or password in it".to_owned());
+    }
     let base = text.trim_end_matches('/');
     let whole = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
     whole.parse().map_err(|_| wrong())

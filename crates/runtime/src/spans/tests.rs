@@ -228,6 +228,8 @@ fn an_address_is_read_as_opentelemetry_reads_it() {
     for wrong in ["", "localhost:4317", "ftp://c", "http://", "/v1/traces", "http://c?x=1"] {
         assert!(endpoint(wrong).unwrap_err().contains("is not the address of a collector"), "{wrong}");
     }
+    let secret = endpoint("http://me:hunter2@c").unwrap_err();
+    assert!(secret.contains("no name or password") && !secret.contains("hunter2"), "{secret}");
 }
 
 #[test]
