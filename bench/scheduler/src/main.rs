@@ -16,13 +16,14 @@ use shapes::{Placer, SHAPES};
 async fn main() -> Result<()> {
     let share = if std::env::var_os("QUICK").is_some() { 10 } else { 1 };
     let only = std::env::var("ONLY").unwrap_or_default();
+    let ours_only = std::env::var_os("OURS").is_some();
     println!(
         "| shape | placed by | pods | pods/s | CPU per pod | p50 | p99 | peak memory | API calls per pod | CPU of the API server |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&only)) {
         let mut both = Vec::new();
-        for placer in shape.placers {
+        for placer in shape.placers.iter().filter(|placer| !ours_only || **placer == Placer::Ours) {
             let found = measure(shape, *placer, share).await?;
             report(shape.name, *placer, &found);
             both.push(found);

@@ -68,36 +68,6 @@ mirrored!(plimsoll_api::kinds::ReplicaSetSelector, Resource::REPLICA_SETS);
 mirrored!(plimsoll_api::kinds::StatefulSetSelector, Resource::STATEFUL_SETS);
 mirrored!(plimsoll_api::kinds::PodDisruptionBudget, Resource::BUDGETS);
 
-/// A slim object together with the JSON it was read from, for kinds that are written back: a replacement must not lose
-/// the fields that the slim form leaves out.
-#[derive(Clone, Debug)]
-pub struct Whole<T> {
-    /// What is read of it.
-    pub slim: T,
-    /// All of it.
-    pub raw: Box<RawValue>,
-}
-
-impl<T: Mirrored> Mirrored for Whole<T> {
-    const RESOURCE: Resource = T::RESOURCE;
-
-    fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-        Ok(Self { slim: T::read(raw)?, raw: raw.to_owned() })
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        self.slim.meta()
-    }
-}
-
-impl<T> Whole<T> {
-    /// The whole object, to be changed and sent back.
-    pub fn value(&self) -> serde_json::Value {
-        // It was read once already, so that it is JSON is known.
-        serde_json::from_str(self.raw.get()).unwrap_or_default()
-    }
-}
-
 /// What happened to an object.
 #[derive(Debug)]
 pub enum Change<T> {

@@ -266,20 +266,23 @@ impl<T: Mirrored> Reflector<T> {
                 serde_json::from_str(event.object.get()).map_err(|e| Error::Unknown(e.to_string()))?;
             return Err(Error::from_status(failure.code, &failure.reason, failure.message));
         }
-        let Some(head) = Head::of(event.object) else { return Ok(Some(Ended::Relist)) };
-        let Some(version) = head.metadata.resource_version.clone() else { return Ok(Some(Ended::Relist)) };
-        match event.kind {
-            "ADDED" | "MODIFIED" => {
-                // What cannot be read stays as it was last seen: it is not gone.
-                if let Some(object) = self.read(event.object) {
-                    self.mirror.set(Arc::new(object));
+        // What cannot be read stays as it was last seen: it is not gone.
+        let object = matches!(event.kind, "ADDED" | "MODIFIED").then(|| self.read(event.object)).flatten();
+        let version = match object {
+            Some(object) if !object.meta().resource_version.is_empty() => {
+                let version = object.meta().resource_version.clone();
+                self.mirror.set(Arc::new(object));
+                version
+            }
+            _ => {
+                let Some(head) = Head::of(event.object) else { return Ok(Some(Ended::Relist)) };
+                let Some(version) = head.metadata.resource_version.clone() else { return Ok(Some(Ended::Relist)) };
+                if event.kind == "DELETED" {
+                    self.mirror.gone(&head.key::<T>(), number(&version));
                 }
+                version
             }
-            "DELETED" => {
-                self.mirror.gone(&head.key::<T>(), number(&version));
-            }
-            _ => {}
-        }
+        };
         // A repeated event must not take the watch back to where it was.
         let newer = |last: &String| number(last) < number(&version);
         if self.last.as_ref().is_none_or(newer) {

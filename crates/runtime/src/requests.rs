@@ -1,12 +1,15 @@
 //! Counts the requests of a client, under the name that dashboards for Kubernetes know.
 
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use tower::{BoxError, service_fn};
+use tower::{BoxError, Service, service_fn};
 
 use crate::metrics::Metrics;
 
@@ -16,27 +19,57 @@ struct Outcome {
     method: String,
 }
 
-/// The same client, whose requests are counted by method and by the code of the answer (`<error>` where none came). Must be
-/// called inside a runtime.
-pub fn counted(client: &Client, metrics: &Metrics) -> Client {
-    let help = "Number of HTTP requests, partitioned by status code and method";
-    let requests: Family<Outcome, Counter> = metrics.register("rest_client_requests", help, Family::default());
-    let namespace = client.default_namespace().to_owned();
-    let client = client.clone();
-    let service = service_fn(move |request: Request<Body>| {
-        let (client, requests) = (client.clone(), requests.clone());
-        let method = request.method().to_string();
-        async move {
-            let answer: Result<Response<Body>, kube::Error> = client.send(request).await;
+/// A service whose requests are counted by method and by the code of the answer (`<error>` where none came).
+#[derive(Clone)]
+pub(crate) struct Counted<S> {
+    inner: S,
+    requests: Family<Outcome, Counter>,
+}
+
+impl<S> Counted<S> {
+    pub(crate) fn new(inner: S, metrics: &Metrics) -> Self {
+        let help = "Number of HTTP requests, partitioned by status code and method";
+        Self { inner, requests: metrics.register("rest_client_requests", help, Family::default()) }
+    }
+}
+
+impl<S, B, A> Service<Request<B>> for Counted<S>
+where
+    S: Service<Request<B>, Response = Response<A>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (method, requests) = (request.method().to_string(), self.requests.clone());
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let answer = answer.await;
             let code = match &answer {
-                Ok(answer) => answer.status().as_u16().to_string(),
+                Ok(answer) => answer.status().as_str().to_owned(),
                 Err(_) => "<error>".to_owned(),
             };
             requests.get_or_create(&Outcome { code, method }).inc();
-            answer.map_err(BoxError::from)
-        }
+            answer
+        })
+    }
+}
+
+/// The same client, whose requests are counted. Must be called inside a runtime.
+pub fn counted(client: &Client, metrics: &Metrics) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let client = client.clone();
+    let send = service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        async move { client.send(request).await.map_err(BoxError::from) }
     });
-    Client::new(service, namespace)
+    Client::new(Counted::new(send, metrics), namespace)
 }
 
 #[cfg(test)]

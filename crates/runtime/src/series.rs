@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use plimsoll_clock::{Clock, Entropy};
 use prometheus_client::metrics::counter::Counter;
 use rand::Rng;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -205,8 +206,10 @@ impl Shared {
         let namespace = write.event.same.about.namespace_of_events();
         if let Some(series) = write.series {
             let patch = json!({"series": series_of(series)});
-            let patched =
-                self.objects.merge_lists::<Value>(Resource::SERIES, namespace, &write.event.name, "", &patch).await;
+            let patched = self
+                .objects
+                .merge_lists::<IgnoredAny>(Resource::SERIES, namespace, &write.event.name, "", &patch)
+                .await;
             match patched {
                 // It was never written, or is forgotten.
                 Err(Error::NotFound(_)) => {}
@@ -214,7 +217,7 @@ impl Shared {
             }
         }
         let event = self.event(namespace, write);
-        self.objects.create::<Value>(Resource::SERIES, namespace, &event).await.map(|_| ())
+        self.objects.create::<IgnoredAny>(Resource::SERIES, namespace, &event).await.map(|_| ())
     }
 
     fn event(&self, namespace: &str, write: &Write) -> Value {

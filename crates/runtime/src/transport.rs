@@ -16,16 +16,19 @@ use kube::{Client, Config, Error};
 use rustls_pki_types::ServerName;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
+use crate::metrics::Metrics;
+use crate::requests::{self, Counted};
+
 /// How long a connection may be silent before the other side is asked whether it is there, and how long it has to answer:
 /// client-go's times. A connection that died without a word is noticed by nothing else, since watches may be silent for long.
 const SILENCE: Duration = Duration::from_secs(30);
 const ANSWER_TO_PING: Duration = Duration::from_secs(15);
 
-/// A client for the server that `config` names. Requests are not repeated by it: who sends one knows whether it may be sent
-/// twice. Must be called inside a runtime.
-pub fn connect(config: Config) -> Result<Client, Error> {
+/// A client for the server that `config` names, whose requests are counted. They are not repeated by it: who sends one knows
+/// whether it may be sent twice. Must be called inside a runtime.
+pub fn connect(config: Config, metrics: &Metrics) -> Result<Client, Error> {
     if config.proxy_url.is_some() {
-        return Client::try_from(config);
+        return Client::try_from(config).map(|client| requests::counted(&client, metrics));
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -47,7 +50,9 @@ pub fn connect(config: Config) -> Result<Client, Error> {
         .http2_keep_alive_timeout(ANSWER_TO_PING)
         .http2_keep_alive_while_idle(true)
         .build::<_, Body>(connector);
+    // Counted inside the one client: another client around it would have its own queue and its own task for every request.
     let service = ServiceBuilder::new()
+        .layer_fn(|service| Counted::new(service, metrics))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)

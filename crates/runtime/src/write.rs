@@ -7,9 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::mirror::{Mirror, Mirrored, Whole, key_of};
+use crate::mirror::{Mirror, Mirrored, key_of};
 use crate::objects::Objects;
 use crate::recorder::About;
+use crate::whole::Whole;
 
 /// Which part of an object a write is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,6 @@ impl<T: Mirrored> Writer<T> {
 
     /// Makes a change to the version that `seen` is, and to no other. Where `edit` changes nothing, nothing is written.
     /// Returns the object as it is then.
-    ///
-    /// A conflict or absence means that the mirror is behind: the object is read, so that whoever tries again decides by
-    /// what is true.
     pub async fn change(
         &self,
         seen: &Arc<Whole<T>>,
@@ -50,9 +48,17 @@ impl<T: Mirrored> Writer<T> {
         if after == before {
             return Ok(seen.clone());
         }
+        self.replace(seen, part, &after).await
+    }
+
+    /// Puts `after` in the place of the version that `seen` is, and of no other. Returns the object as it is then.
+    ///
+    /// A conflict or absence means that the mirror is behind: the object is read, so that whoever tries again decides by
+    /// what is true.
+    pub async fn replace(&self, seen: &Arc<Whole<T>>, part: Part, after: &Value) -> Result<Arc<Whole<T>>, Error> {
         let answer: Result<Box<RawValue>, Error> = match part {
-            Part::Object => self.objects.replace(T::RESOURCE, &after).await,
-            Part::Status => self.objects.replace_status(T::RESOURCE, &after).await,
+            Part::Object => self.objects.replace(T::RESOURCE, after).await,
+            Part::Status => self.objects.replace_status(T::RESOURCE, after).await,
         };
         match answer {
             Ok(raw) => self.learn(&raw),

@@ -14,6 +14,7 @@ use plimsoll_engine::volumes::VolumePlan;
 use plimsoll_engine::wakeups::Change;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Backoff, Error, Mirrored, Resource, Whole};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -211,7 +212,7 @@ impl Inner {
                     "metadata": {"namespace": &*pod.namespace, "name": &*pod.name, "uid": &*uid},
                     "target": {"kind": "Node", "name": &*node}});
                 let path = Resource::PODS.sub_path(&pod.namespace, &pod.name, "binding");
-                match self.context.objects().send::<Value>(http::Method::POST, &path, Some(&binding)).await {
+                match self.context.objects().send::<IgnoredAny>(http::Method::POST, &path, Some(&binding)).await {
                     Ok(_) => Ok(0),
                     Err(error) if may_be_done(&error) && self.is_bound(&pod, &uid, &node).await => Ok(0),
                     Err(error) => Err(Unwritten::of(error, |e| format!("running Bind plugin \"DefaultBinder\": {e}"))),
@@ -249,7 +250,9 @@ impl Inner {
         if seen.meta().version() != planned {
             return Err(Error::Conflict(format!("{name} changed after it was planned for")));
         }
-        Ok(writer.change(&seen, Part::Object, edit).await?.meta().version())
+        let mut after = seen.value();
+        edit(&mut after);
+        Ok(writer.replace(&seen, Part::Object, &after).await?.meta().version())
     }
 
     /// Takes back what was assumed; the pod is tried again after a while. What was written stays: the volume controller

@@ -112,19 +112,30 @@ impl Desk {
         self.queue.failed(&pod.key, &pod.uid, Failure::Error, &self.catalog, Instant::now());
     }
 
-    /// Takes note of an object that came or changed. `old` is what it was.
-    pub(crate) fn set(&mut self, old: Option<Object>, new: Object) {
+    /// Takes note of an object that came or changed. `old` tells what it was, and is asked only where somebody waits for
+    /// changes: most of the time nobody does.
+    pub(crate) fn set(&mut self, old: impl FnOnce(&mut Interner) -> Option<Object>, new: Object) {
         let (kind, key) = (new.kind(), new.key());
         self.journal.saw(kind, new.version());
-        if !self.catalog.apply(Event::Set(new.clone())) {
-            return;
-        }
-        match &new {
-            Object::Pod(pod) => self.pod_set(old.as_ref(), pod, &new),
-            _ => self.wake(match &old {
-                Some(old) => Change::Updated { old, new: &new },
-                None => Change::Added(&new),
-            }),
+        if kind == Kind::Pod {
+            let before = self.catalog.pod(&key).cloned();
+            if !self.catalog.apply(Event::Set(new)) {
+                return;
+            }
+            if let Some(pod) = self.catalog.pod(&key).cloned() {
+                self.pod_set(before.as_deref(), &pod);
+            }
+        } else {
+            let awaited = self.queue.has_waiting().then(|| new.clone());
+            if !self.catalog.apply(Event::Set(new)) {
+                return;
+            }
+            if let Some(new) = &awaited {
+                match &old(&mut self.names) {
+                    Some(old) => self.wake(Change::Updated { old, new }),
+                    None => self.wake(Change::Added(new)),
+                }
+            }
         }
         self.tell(kind, &key);
     }
@@ -147,13 +158,9 @@ impl Desk {
         self.tell(kind, &key);
     }
 
-    fn pod_set(&mut self, old: Option<&Object>, pod: &Pod, new: &Object) {
+    fn pod_set(&mut self, before: Option<&Pod>, pod: &Pod) {
         let now = Instant::now();
         if self.is_ours(pod) {
-            let before = match old {
-                Some(Object::Pod(before)) => Some(&**before),
-                _ => None,
-            };
             if self.catalog.is_assumed(pod) {
                 // It has its place, which an older view of it does not show yet. What it is expected on is where it is.
                 self.queue.changed_in_hand(pod);
@@ -172,11 +179,11 @@ impl Desk {
         if let Some(left) = self.nominations.clear(&pod.key).filter(|left| pod.node.as_ref() != Some(left)) {
             self.nomination_left(pod, left);
         }
-        let placed = |object: &Object| matches!(object, Object::Pod(p) if p.node.is_some());
-        if placed(new) {
-            match old.filter(|old| placed(old)) {
-                Some(old) => self.wake(Change::Updated { old, new }),
-                None => self.wake(Change::Added(new)),
+        if pod.node.is_some() && self.queue.has_waiting() {
+            let object = |pod: &Pod| Object::Pod(Box::new(pod.clone()));
+            match before.filter(|before| before.node.is_some()) {
+                Some(before) => self.wake(Change::Updated { old: &object(before), new: &object(pod) }),
+                None => self.wake(Change::Added(&object(pod))),
             }
         }
     }

@@ -20,7 +20,7 @@ const WIDTH: usize = 16;
 
 /// How long a pod's volumes may take before it is written down where it is expected: most take less, and whoever makes nodes, or
 /// takes them away, looks less often than that. It saves one call in four, and everybody's hearing of it.
-const SHORT_WAIT: Duration = Duration::from_secs(1);
+const SHORT_WAIT: Duration = Duration::from_secs(5);
 
 /// Why a pod is not scheduled, as its condition says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

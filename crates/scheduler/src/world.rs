@@ -192,14 +192,16 @@ fn tell<T: Told>(mirror: &Mirror<T>, desk: &Arc<Shared<Desk>>) {
         let mut desk = desk.lock();
         match change {
             Change::Set { old, new } => {
-                let old = old.as_ref().and_then(|old| old.told(&mut desk.names).ok());
+                let old = |names: &mut Interner| old.as_ref().and_then(|old| old.told(names).ok());
                 match new.told(&mut desk.names) {
                     Ok(new) => desk.set(old, new),
                     Err(error) => {
                         // What cannot be read is not there: better than what it was before, which it is not any more.
                         let (kind, key) = (T::RESOURCE.kind, key_of(&**new));
                         tracing::warn!(kind, %key, %error, "an object cannot be read and is left out");
-                        old.into_iter().for_each(|old| desk.gone(old));
+                        if let Some(old) = old(&mut desk.names) {
+                            desk.gone(old);
+                        }
                     }
                 }
             }

@@ -2,16 +2,17 @@
 
 pub mod args;
 pub mod gates;
+mod pace;
 pub mod upstream_flags;
 
 use std::time::Duration;
 
 use kube::Client;
 use plimsoll_engine::gates::Gates;
+use plimsoll_runtime::metrics::Metrics;
 use plimsoll_runtime::spans::{Spans, SpansConfig};
-use plimsoll_runtime::{
-    Context, Ended, LeaseConfig, Recorder, health, lease, requests, run_as_leader, throttle, transport,
-};
+use plimsoll_runtime::{Context, Ended, LeaseConfig, Recorder, health, lease, run_as_leader, throttle, transport};
+use tokio::time::Instant;
 
 use crate::Found;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ use crate::printer::Printer;
 use crate::signals::Signals;
 
 use args::{HealthListen, ProcessArgs};
+use pace::Pace;
 
 /// What the last tasks of a leader get, after its work has ended.
 const REST: Duration = Duration::from_secs(1);
@@ -62,7 +64,8 @@ pub fn block_on<T>(
     crate::logging::start(args.verbosity, args.logging_format);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if matches!(threads, Threads::One) {
-        runtime.worker_threads(1);
+        let pace = Pace::new(Instant::now());
+        runtime.worker_threads(1).on_thread_park(move || std::thread::sleep(pace.wait(Instant::now())));
     }
     let runtime = runtime
         .enable_all()
@@ -79,11 +82,11 @@ impl Process<'_> {
         let signals = Signals::new()?;
         let config = live::process_config(args.kubeconfig.as_deref(), args.master.as_deref()).await?;
         let server = config.cluster_url.to_string();
-        let client = transport::connect(config).map_err(|error| live::unreachable(&server, &error))?;
-        let mut context = Context::system(client);
+        let metrics = Metrics::default();
+        let client = transport::connect(config, &metrics).map_err(|error| live::unreachable(&server, &error))?;
+        let mut context = Context { metrics, ..Context::system(client) };
         context.metrics.describe_process(&context.clock);
         context.gates = self.gates;
-        context.client = requests::counted(&context.client, &context.metrics);
         // A renewal that waited behind work for a throttle would cost the lease.
         let for_the_lease = context.client.clone();
         if let Some(per_second) = args.kube_api_qps.filter(|qps| *qps > 0.0) {

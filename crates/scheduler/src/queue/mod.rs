@@ -304,9 +304,14 @@ impl PodQueue {
         self.count(event::FAILED, Line::Unschedulable);
     }
 
+    /// Whether a change could help any pod: otherwise nobody needs to be told of it.
+    pub fn has_waiting(&self) -> bool {
+        self.waits.len() > 0 || !self.recent.is_empty()
+    }
+
     /// Wakes the pods that a change could help, of which the catalog has just been told. Returns whether there was one.
     pub fn wake(&mut self, change: Change<'_>, catalog: &Catalog, now: Instant) -> bool {
-        if self.waits.len() == 0 && self.recent.is_empty() {
+        if !self.has_waiting() {
             return false;
         }
         let touched = catalog.touched_by(change);
