@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tower::{BoxError, service_fn};
 
 use crate::answer::InLine;
+use crate::pace::Pace;
 
 /// The same client, sending at most `per_second` requests in the long run and `burst` more at once. Must be called
 /// inside a runtime.
@@ -35,26 +36,23 @@ pub fn throttled(client: &Client, per_second: f32, burst: u32) -> Client {
     Client::new(service, namespace)
 }
 
-/// The moments at which requests may be sent. An unused moment is kept, up to the burst.
+/// The moments at which requests may be sent.
 struct Turns {
-    gap: Duration,
-    burst: Duration,
-    /// The next moment that nobody has had. The lock is the line: it is given in the order in which it was asked for, and who
-    /// stands first holds it until the moment comes.
-    next: Mutex<Instant>,
+    /// The lock is the line: it is given in the order in which it was asked for, and who stands first holds it until the
+    /// moment comes.
+    pace: Mutex<Pace>,
 }
 
 impl Turns {
     fn new(gap: Duration, burst: u32) -> Self {
-        Self { gap, burst: gap.saturating_mul(burst), next: Mutex::new(Instant::now()) }
+        Self { pace: Mutex::new(Pace::new(gap, burst, Instant::now())) }
     }
 
     async fn wait(&self) {
-        let mut next = self.next.lock().await;
-        let oldest = Instant::now().checked_sub(self.burst).unwrap_or_else(Instant::now);
-        let turn = (*next).max(oldest);
+        let mut pace = self.pace.lock().await;
+        let turn = pace.turn(Instant::now());
         tokio::time::sleep_until(turn).await;
-        *next = turn + self.gap;
+        pace.take(turn);
     }
 }
 

@@ -8,9 +8,10 @@ use plimsoll_api::kinds::Pod as ApiPod;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Pod;
 use plimsoll_runtime::{
-    About, Backoff, Context, Error, Mirror, Next, Queue, Resource, Saying, SeriesRecorder, Severity,
+    About, Backoff, Context, Error, Mirror, Next, Pace, Queue, Resource, Saying, SeriesRecorder, Severity,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::traces::Reports;
 use crate::world::World;
@@ -20,7 +21,12 @@ const WIDTH: usize = 16;
 
 /// How long a pod's volumes may take before it is written down where it is expected: most take less, and whoever makes nodes, or
 /// takes them away, looks less often than that. It saves one call in four, and everybody's hearing of it.
-const SHORT_WAIT: Duration = Duration::from_secs(5);
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+
+/// How many such writes are made: one each so long, and some more at once. Where many pods wait, it is mostly for an API server
+/// that has too much to do already; those that still wait after a while have their turn.
+const EXPECTING: Duration = Duration::from_millis(50);
+const EXPECTING_AT_ONCE: u32 = 4;
 
 /// Why a pod is not scheduled, as its condition says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +78,11 @@ impl Wanted {
         }
     }
 
+    /// Whether it only says where the pod is expected.
+    fn can_wait(&self) -> bool {
+        self.condition.is_none() && matches!(self.nominate, Nominate::To(_))
+    }
+
     /// The status with what is new, and nothing where that is as it should be.
     fn patch(&self, pod: &ApiPod, now: impl FnOnce() -> String) -> Option<Value> {
         let mut status = json!({});
@@ -110,6 +121,7 @@ struct Inner {
     /// The newest of each pod: one that was overtaken is never written.
     wanted: Mutex<BTreeMap<ObjectKey, Wanted>>,
     queue: Arc<Queue<ObjectKey>>,
+    expecting: Mutex<Pace>,
     /// Those that spans are kept of.
     reports: Reports,
 }
@@ -124,6 +136,7 @@ impl Reporter {
             pods: world.pods.clone(),
             wanted: Mutex::default(),
             queue: Queue::new(Backoff::default()),
+            expecting: Mutex::new(Pace::new(EXPECTING, EXPECTING_AT_ONCE, Instant::now())),
             reports: Reports::default(),
         });
         let (writer, stop) = (inner.clone(), context.tasks.token());
@@ -229,6 +242,11 @@ impl Inner {
         if let Some(pod) = self.pods.get(&key).filter(|pod| waits(pod))
             && let Some(status) = wanted.patch(&pod, || self.now())
         {
+            if wanted.can_wait()
+                && !self.expecting.lock().unwrap_or_else(PoisonError::into_inner).try_take(Instant::now())
+            {
+                return Ok(Next::After(SHORT_WAIT));
+            }
             let meta = &pod.metadata;
             let patch =
                 json!({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "status": status});

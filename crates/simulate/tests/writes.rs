@@ -131,6 +131,31 @@ async fn a_placement_that_waits_for_the_server_can_be_called_off() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_many_pods_are_expected_is_written_by_and_by() {
+    const PODS: usize = 60;
+    let (lab, _contexts, _) = cluster(|_, _| std::future::ready(None)).await;
+    lab.class("slow", "example.com/csi", true, json!({})).await;
+    for i in 0..PODS {
+        lab.claim(&format!("made-{i}"), "slow", json!({})).await;
+        lab.pod(&format!("db-{i}"), "", &[&format!("made-{i}")]).await;
+    }
+    let written = async || {
+        let mut count = 0;
+        for i in 0..PODS {
+            let pod = lab.get(Resource::PODS, &format!("db-{i}")).await;
+            count += usize::from(pod["status"]["nominatedNodeName"].is_string());
+        }
+        count
+    };
+    lab.until(Resource::CLAIMS, &format!("made-{}", PODS - 1), |claim| selected(claim).is_some()).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let soon = written().await;
+    assert!((1..=20).contains(&soon), "{soon}");
+    pass(60).await;
+    assert_eq!(written().await, PODS);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_that_is_being_deleted_gives_its_place_up_though_it_stays() {
     let (lab, _contexts, scheduler) = cluster(|_, _| std::future::ready(None)).await;
     lab.delete(Resource::NODES, "n2").await;
