@@ -14,6 +14,7 @@ use plimsoll_runtime::spans::{Spans, SpansConfig};
 use plimsoll_runtime::{
     Context, Ended, LeaseConfig, Pace, Recorder, health, lease, run_as_leader, throttle, transport,
 };
+use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 use crate::Found;
@@ -60,7 +61,10 @@ pub struct Process<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum Threads {
     /// On one: for many short steps that all need the same lock, handing them from thread to thread costs more than it gains.
-    One,
+    One {
+        /// Whether what comes in under load may wait a moment for more; not where one step waits for another.
+        paced: bool,
+    },
     /// On as many as there are cores.
     AsManyAsCores,
 }
@@ -72,17 +76,25 @@ pub fn block_on<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     crate::logging::start(args.verbosity, args.logging_format);
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    if matches!(threads, Threads::One) {
-        let pace = Mutex::new(Pace::new(WAKING, AT_ONCE, Instant::now()));
-        let rest = move || pace.lock().unwrap_or_else(PoisonError::into_inner).wait(Instant::now());
-        runtime.worker_threads(1).on_thread_park(move || std::thread::sleep(rest()));
+    let mut runtime = Builder::new_multi_thread();
+    if let Threads::One { paced } = threads {
+        runtime.worker_threads(1);
+        if paced {
+            pace(&mut runtime);
+        }
     }
     let runtime = runtime
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the process cannot start its threads: {error}")))?;
     runtime.block_on(work)
+}
+
+/// Has the runtime's only worker rest before it waits for more, where it is woken often.
+fn pace(runtime: &mut Builder) {
+    let pace = Mutex::new(Pace::new(WAKING, AT_ONCE, Instant::now()));
+    let rest = move || pace.lock().unwrap_or_else(PoisonError::into_inner).wait(Instant::now());
+    runtime.on_thread_park(move || std::thread::sleep(rest()));
 }
 
 impl Process<'_> {

@@ -41,7 +41,9 @@ pub fn run(args: &SchedulerArgs, printer: &mut Printer) -> Result<Found, Failure
         printer.note(&format!("the configuration was written to {}", file.display()));
         return Ok(Found::Placeable);
     }
-    process::block_on(&args.process, Threads::One, serve(args, &settings, gates, printer))
+    // Pods that extenders have a say in are chosen for one after the other, with several answers to wait for in between.
+    let paced = settings.configuration.extenders.is_empty();
+    process::block_on(&args.process, Threads::One { paced }, serve(args, &settings, gates, printer))
 }
 
 async fn serve(
