@@ -26,8 +26,8 @@ const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// How many such writes are made: one each so long, and some more at once. Where many pods wait, it is mostly for an API server
 /// that has too much to do already. Those that are left ask again when a pod would first ask, so all that a second allows may go
 /// at once.
-const EXPECTING: Duration = Duration::from_millis(50);
-const EXPECTING_AT_ONCE: u32 = 19;
+const EXPECTING: Duration = Duration::from_millis(100);
+const EXPECTING_AT_ONCE: u32 = 9;
 
 /// Why a pod is not scheduled, as its condition says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
