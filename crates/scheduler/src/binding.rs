@@ -79,6 +79,7 @@ impl Inner {
         let told = assumed.told.clone();
         let mut waits = BTreeSet::new();
         let mut wait_ends = None;
+        let mut expected = false;
         let bind_timeout = self.profile(&assumed.pod).bind_timeout;
         let outcome = loop {
             match self.next(&assumed, &mut placement, &mut waits) {
@@ -94,17 +95,21 @@ impl Inner {
                         Err(Unwritten::Busy(why, after)) if Instant::now() + after >= began + bind_timeout => {
                             placement.refused(why);
                         }
-                        Err(Unwritten::Busy(_, after)) => tokio::select! {
-                            biased;
-                            () = self.context.tasks.stopping() => return,
-                            () = self.called_off(&assumed) => {}
-                            () = tokio::time::sleep(after) => {}
-                        },
+                        Err(Unwritten::Busy(_, after)) => {
+                            self.expect(&assumed, &mut expected);
+                            tokio::select! {
+                                biased;
+                                () = self.context.tasks.stopping() => return,
+                                () = self.called_off(&assumed) => {}
+                                () = tokio::time::sleep(after) => {}
+                            }
+                        }
                         Err(Unwritten::Refused(why)) => placement.refused(why),
                     }
                 }
                 Step::Wait => {
                     assumed.record.waits();
+                    self.expect(&assumed, &mut expected);
                     let end = *wait_ends.get_or_insert_with(|| Instant::now() + bind_timeout);
                     tokio::select! {
                         biased;
@@ -132,6 +137,13 @@ impl Inner {
                 self.reporter.scheduled(&assumed.pod, &assumed.node);
             }
             Err(why) => self.take_back(&mut assumed, &why),
+        }
+    }
+
+    /// Has it said once where a pod goes that waits for others.
+    fn expect(&self, assumed: &Assumed, expected: &mut bool) {
+        if !std::mem::replace(expected, true) {
+            self.reporter.expect(&assumed.pod, assumed.node.clone());
         }
     }
 

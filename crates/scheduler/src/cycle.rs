@@ -92,7 +92,6 @@ impl Inner {
     pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
         let (attempt, mut record) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
         record.goes_to(&choice.node);
-        let expect = !desk.catalog.is_bound(&choice.plan);
         let began = record.mark();
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");
@@ -104,9 +103,6 @@ impl Inner {
         record.reserved(began, None);
         if let Some(left) = desk.nominations.clear(&pod.key).filter(|left| *left != choice.node) {
             desk.nomination_left(pod, left);
-        }
-        if expect {
-            self.reporter.expect(pod, choice.node.clone());
         }
         let placement = Placement::begin(&desk.catalog, &pod.key, &choice.node, &choice.plan);
         let told = Arc::new(Notify::new());
