@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Each crate with the crates of ours that it may use. A crate stands after all that it may use.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("clock", &[]),
     ("engine", &[]),
     ("api", &["engine"]),
@@ -22,6 +22,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("runtime", &["clock", "engine", "api"]),
     ("scheduler", &["clock", "engine", "api", "runtime"]),
     ("controllers", &["clock", "engine", "api", "runtime"]),
+    ("workloads", &["clock", "engine", "api", "runtime"]),
     ("provisioner", &["clock", "engine", "api", "runtime", "csi"]),
     (
         "simulate",
@@ -36,6 +37,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "runtime",
             "scheduler",
             "controllers",
+            "workloads",
             "provisioner",
         ],
     ),
@@ -54,6 +56,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "runtime",
             "scheduler",
             "controllers",
+            "workloads",
             "provisioner",
             "simulate",
             "dashboard",
@@ -73,6 +76,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "runtime",
             "scheduler",
             "controllers",
+            "workloads",
             "provisioner",
             "simulate",
             "dashboard",
@@ -85,7 +89,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
 
 /// The only crates that see both the API server and a component that talks to it.
 const SEE_BOTH: [&str; 3] = ["simulate", "cli", "tests"];
-const COMPONENTS: [&str; 3] = ["scheduler", "controllers", "provisioner"];
+const COMPONENTS: [&str; 4] = ["scheduler", "controllers", "workloads", "provisioner"];
 
 /// What decides must not know how it is fed: no Kubernetes client, no runtime, no JSON, no calendar.
 const NOT_IN_ENGINE: [&str; 16] = [

@@ -49,6 +49,14 @@ impl Resource {
     pub const REPLICA_SETS: Self = apps("replicasets", "ReplicaSet");
     /// StatefulSets.
     pub const STATEFUL_SETS: Self = apps("statefulsets", "StatefulSet");
+    /// Deployments.
+    pub const DEPLOYMENTS: Self = apps("deployments", "Deployment");
+    /// DaemonSets.
+    pub const DAEMON_SETS: Self = apps("daemonsets", "DaemonSet");
+    /// ControllerRevisions.
+    pub const REVISIONS: Self = apps("controllerrevisions", "ControllerRevision");
+    /// Jobs.
+    pub const JOBS: Self = Self { group: "batch", version: "v1", plural: "jobs", kind: "Job", namespaced: true };
     /// PodDisruptionBudgets.
     pub const BUDGETS: Self = Self {
         group: "policy",

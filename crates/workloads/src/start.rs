@@ -1,0 +1,101 @@
+//! Which controllers there are, and starting them on one set of mirrors.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use plimsoll_runtime::{Context, reflector};
+
+use crate::world::World;
+
+/// A controller that can be turned off, because somebody else does its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Controller {
+    /// Rolls ReplicaSets out and back.
+    Deployment,
+    /// Keeps as many pods as asked for.
+    ReplicaSet,
+    /// Keeps pods with names and claims of their own.
+    StatefulSet,
+    /// Keeps a pod on every node.
+    DaemonSet,
+    /// Runs pods to their end.
+    Job,
+    /// Reckons what budgets allow.
+    Disruption,
+    /// Notices nodes that no longer answer, and taints them.
+    NodeLifecycle,
+    /// Removes pods from nodes whose taints they do not stand.
+    TaintEviction,
+    /// Removes pods whose node is gone.
+    PodGc,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::StatefulSet,
+        Self::DaemonSet,
+        Self::Job,
+        Self::Disruption,
+        Self::NodeLifecycle,
+        Self::TaintEviction,
+        Self::PodGc,
+    ];
+
+    /// The name that `--controllers` knows it by: upstream's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment-controller",
+            Self::ReplicaSet => "replicaset-controller",
+            Self::StatefulSet => "statefulset-controller",
+            Self::DaemonSet => "daemonset-controller",
+            Self::Job => "job-controller",
+            Self::Disruption => "disruption-controller",
+            Self::NodeLifecycle => "node-lifecycle-controller",
+            Self::TaintEviction => "taint-eviction-controller",
+            Self::PodGc => "pod-garbage-collector-controller",
+        }
+    }
+
+    /// The controller of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+/// How the controllers work.
+#[derive(Clone)]
+pub struct Options {
+    /// Those that run.
+    pub run: BTreeSet<Controller>,
+    /// How long until everything is listed again, in case a watch skipped something.
+    pub relist: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { run: Controller::ALL.into(), relist: reflector::RELIST }
+    }
+}
+
+/// Starts the controllers as tasks of the context. Returns what they look at.
+pub fn start(context: &Context, options: &Options) -> World {
+    let world = World::default();
+    for controller in &options.run {
+        match controller {
+            Controller::Deployment => {}
+            Controller::ReplicaSet => {}
+            Controller::StatefulSet => {}
+            Controller::DaemonSet => {}
+            Controller::Job => {}
+            Controller::Disruption => {}
+            Controller::NodeLifecycle => {}
+            Controller::TaintEviction => {}
+            Controller::PodGc => {}
+        }
+    }
+    world.start(context, options.relist);
+    world
+}
