@@ -154,7 +154,7 @@ pub async fn claim<T: Mirrored>(
         }
         if may_adopt == Some(true)
             && let Some(child) = adopt(objects, T::RESOURCE, meta, owner).await?
-            && let Ok(child) = Whole::<T>::read(&child)
+            && let Ok(child) = Whole::<T>::read(child.get())
         {
             let child = Arc::new(child);
             mirror.set(child.clone());

@@ -3,7 +3,6 @@
 use plimsoll_api::kinds::{ObjectMeta, RawLabelSelector};
 use plimsoll_runtime::{Mirrored, Resource};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// A workload of any kind: who it is, and which pods it is about.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,8 +32,8 @@ macro_rules! workload {
         impl Mirrored for $kind {
             const RESOURCE: Resource = $resource;
 
-            fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-                serde_json::from_str(raw.get()).map(Self)
+            fn read(text: &str) -> Result<Self, serde_json::Error> {
+                serde_json::from_str(text).map(Self)
             }
 
             fn meta(&self) -> &ObjectMeta {
