@@ -11,8 +11,11 @@
 //! upstream's name and can be left out, so that a real kube-controller-manager can take its place, one by one.
 
 pub mod children;
+pub mod deployment;
 pub mod kinds;
 pub mod pods;
+pub mod remove;
+pub mod replica_set;
 mod start;
 pub mod world;
 
