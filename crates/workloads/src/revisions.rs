@@ -192,7 +192,7 @@ pub fn next_number(records: &[Record]) -> i64 {
 }
 
 /// Which of `records` (the oldest first) go, for at most `limit` to stay beside those that are in use.
-pub fn beyond_limit<'a>(records: &'a [Record], limit: i64, in_use: impl Fn(&Record) -> bool) -> Vec<&'a Record> {
+pub fn beyond_limit(records: &[Record], limit: i64, in_use: impl Fn(&Record) -> bool) -> Vec<&Record> {
     let past: Vec<&Record> = records.iter().filter(|record| !in_use(record)).collect();
     let Ok(limit) = usize::try_from(limit) else { return Vec::new() };
     let many = past.len().saturating_sub(limit);
