@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
-use crate::{deployment, replica_set};
+use crate::{daemon_set, deployment, replica_set, stateful_set};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,8 +93,8 @@ pub fn start(context: &Context, options: &Options) -> World {
             Controller::Deployment => deployment::start(context, &world),
             Controller::ReplicaSet => replica_set::start(context, &world),
             Controller::ReplicationController => replica_set::start_controllers(context, &world),
-            Controller::StatefulSet => {}
-            Controller::DaemonSet => {}
+            Controller::StatefulSet => stateful_set::start(context, &world),
+            Controller::DaemonSet => daemon_set::start(context, &world),
             Controller::Job => {}
             Controller::Disruption => {}
             Controller::NodeLifecycle => {}
