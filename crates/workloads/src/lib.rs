@@ -11,9 +11,19 @@
 //! upstream's name and can be left out, so that a real kube-controller-manager can take its place, one by one.
 
 pub mod children;
+pub mod conditions;
+pub mod disruption;
+pub mod job;
 pub mod kinds;
+pub mod node_lifecycle;
+pub mod on_node;
+pub mod pod_gc;
 pub mod pods;
+pub mod removal;
+pub mod service_account;
 mod start;
+pub mod taint_eviction;
+pub mod times;
 pub mod world;
 
 pub use start::{Controller, Options, start};
