@@ -19,7 +19,7 @@ pub mod node_lifecycle;
 pub mod on_node;
 pub mod pod_gc;
 pub mod pods;
-pub mod removal;
+pub mod remove;
 pub mod service_account;
 mod start;
 pub mod taint_eviction;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_api::kinds::{Node, Pod};
+use plimsoll_api::kinds::{Node, ObjectMeta, Pod};
 use plimsoll_clock::Clock;
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_runtime::mirror::key_of;
@@ -22,7 +22,6 @@ use tokio::time::Instant;
 use crate::conditions::{self, Said};
 use crate::on_node::OnNode;
 use crate::pods;
-use crate::removal::Removal;
 use crate::world::World;
 
 /// How often is looked.
@@ -52,7 +51,6 @@ struct Collector {
     pods_on: OnNode,
     objects: Objects,
     pods: Writer<Pod>,
-    removal: Removal,
     clock: Clock,
     /// Pods that may be rubbish: a look at all costs what these are, not what there is.
     suspects: Mutex<Suspects>,
@@ -72,7 +70,6 @@ pub fn start(context: &Context, world: &World, options: Options) {
         pods_on: OnNode::of(&world.pods),
         objects: context.objects(),
         pods: Writer::new(context, &world.pods),
-        removal: Removal::new(context, &world.pods),
         clock: context.clock.clone(),
         suspects: Mutex::default(),
     });
@@ -208,15 +205,24 @@ impl Collector {
             if !pods::is_done(&pod.slim) {
                 pod = self.pods.change(&pod, Part::Status, fail).await?;
             }
-            self.removal.delete(&pod, Some(0)).await
+            self.delete(pod.meta()).await
         };
         match removed.await {
-            Ok(_) | Err(Error::NotFound(_)) => {}
+            // Gone, or another has the name by now.
+            Ok(()) | Err(Error::NotFound(_)) => {}
             Err(error) => {
                 let meta = pod.meta();
                 tracing::debug!(pod = meta.name, namespace = meta.namespace, %error, "cannot be removed; trying again");
             }
         }
+    }
+
+    /// By force: nobody is left who would end it in its own time.
+    async fn delete(&self, meta: &ObjectMeta) -> Result<(), Error> {
+        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0,
+            "preconditions": {"uid": meta.uid}});
+        let path = Resource::PODS.path(&meta.namespace, &meta.name);
+        self.objects.send::<Value>(http::Method::DELETE, &path, Some(&options)).await.map(|_| ())
     }
 
     fn suspects(&self) -> MutexGuard<'_, Suspects> {

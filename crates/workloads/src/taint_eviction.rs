@@ -20,14 +20,14 @@ use plimsoll_engine::labels::ObjectKey;
 use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{
-    About, Backoff, Change, Context, Error, Mirrored, Next, Queue, Recorder, Resource, Severity, Whole,
+    About, Backoff, Change, Context, Error, Mirrored, Next, Objects, Queue, Recorder, Resource, Severity, Whole,
 };
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::conditions::{self, Said};
 use crate::on_node::OnNode;
-use crate::removal::Removal;
+use crate::remove::{Only, remove};
 use crate::world::World;
 
 /// What the events of this controller have as their source; upstream's name.
@@ -40,7 +40,7 @@ struct Eviction {
     world: World,
     pods_on: OnNode,
     pods: Writer<Pod>,
-    removal: Removal,
+    objects: Objects,
     recorder: Recorder,
     clock: Clock,
     queue: Arc<Queue<ObjectKey>>,
@@ -62,7 +62,7 @@ pub fn start(context: &Context, world: &World) {
         world: world.clone(),
         pods_on: OnNode::of(&world.pods),
         pods: Writer::new(context, &world.pods),
-        removal: Removal::new(context, &world.pods),
+        objects: context.objects(),
         recorder: Recorder::new(context, COMPONENT),
         clock: context.clock.clone(),
         queue: Queue::named(Backoff::default(), "noexec_taint_pod", &context.metrics),
@@ -171,7 +171,7 @@ impl Eviction {
         let why = Said::disrupted("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint");
         let now = self.clock.now();
         match self.pods.change(pod, Part::Status, |pod| conditions::set(pod, why, now)).await {
-            Ok(pod) => drop(self.removal.delete(&pod, None).await?),
+            Ok(pod) => drop(remove(&self.objects, &self.world.pods, &pod, Only::Same).await?),
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }

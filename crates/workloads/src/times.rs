@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A time as it is written into objects.
-pub fn written(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
+pub use crate::pods::moment as written;
 
 /// A time as it was written; `None` where it cannot be read.
 pub fn read(text: &str) -> Option<Timestamp> {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plimsoll_api::interner::Interner;
 use plimsoll_api::kinds::{ObjectMeta, Pod};
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_engine::selector::LabelSelector;
@@ -37,16 +36,14 @@ pub(super) struct Covering {
 impl Cover {
     /// Takes note of a budget. Where its selector is new, the pods of its namespace are looked through.
     pub(super) fn set_budget(&self, key: &ObjectKey, budget: &Budget, pods: &Mirror<Whole<Pod>>) {
-        let selector = budget.0.spec.selector.as_ref().and_then(|s| s.compile(&mut Interner::new()).ok());
+        let selector = budget.0.selector.clone();
         let mut all = self.lock();
         let of_namespace = all.entry(key.namespace.to_string()).or_default();
         if of_namespace.get(key).is_some_and(|known| known.selector == selector) {
             return;
         }
-        let covers = |pod: &Whole<Pod>| {
-            pod.meta().namespace == *key.namespace && selector.as_ref().is_some_and(|s| matches(s, pod.meta()))
-        };
-        let pods = pods.all().iter().filter(|pod| covers(pod)).map(|pod| key_of(&**pod)).collect();
+        let covers = |pod: &Whole<Pod>| selector.as_ref().is_some_and(|s| matches(s, pod.meta()));
+        let pods = pods.in_namespace(&key.namespace).iter().filter(|pod| covers(pod)).map(|pod| key_of(&**pod)).collect();
         of_namespace.insert(key.clone(), Covered { selector, pods });
     }
 

@@ -78,6 +78,9 @@ impl Disruption {
             ("apps/v1", "StatefulSet") => {
                 Ok(mirrored(&self.world.stateful_sets, &key, &owner.uid).map(|set| replicas(&*set)))
             }
+            ("v1", "ReplicationController") => {
+                Ok(mirrored(&self.world.replication_controllers, &key, &owner.uid).map(|set| replicas(&*set)))
+            }
             ("apps/v1", "ReplicaSet") => {
                 let Some(set) = mirrored(&self.world.replica_sets, &key, &owner.uid) else {
                     return self.ask(namespace, owner).await;

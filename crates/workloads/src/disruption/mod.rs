@@ -89,6 +89,7 @@ impl Disruption {
             self.world.replica_sets.synced().await;
             self.world.deployments.synced().await;
             self.world.stateful_sets.synced().await;
+            self.world.replication_controllers.synced().await;
         };
         tokio::select! {
             () = stop => false,

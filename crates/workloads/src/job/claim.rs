@@ -1,7 +1,6 @@
 //! Which pods are a job's. As for other workloads, except that the tracking finalizer comes and goes with the owner: a pod that
 //! is adopted is counted, one that is let go is not.
 
-use plimsoll_api::interner::Interner;
 use plimsoll_runtime::{Error, Mirrored, Resource};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -14,12 +13,11 @@ use crate::kinds::Job;
 impl Jobs {
     /// The pods of a job, with those that it adopts now and without those that it lets go.
     pub(super) async fn claim(&self, owner: &Owner, job: &Job) -> Result<Vec<Member>, Error> {
-        let Some(selector) = &job.0.spec.selector else { return Ok(Vec::new()) };
-        let Ok(selector) = selector.compile(&mut Interner::new()) else { return Ok(Vec::new()) };
+        let Some(selector) = &job.0.selector else { return Ok(Vec::new()) };
         let mut members = Vec::new();
-        for key in self.children.of_owner(&owner.uid) {
+        for key in self.world.pods_of.of_owner(&owner.uid) {
             let Some(pod) = self.world.pods.get(&key) else { continue };
-            if matches(&selector, pod.meta()) {
+            if matches(selector, pod.meta()) {
                 members.push(Member::new(pod));
             } else if !owner.deleting {
                 let reference = json!({"$patch": "delete", "uid": owner.uid});
@@ -29,10 +27,10 @@ impl Jobs {
             }
         }
         let mut may_adopt = None;
-        for key in if owner.deleting { Vec::new() } else { self.children.orphans(&owner.namespace) } {
+        for key in if owner.deleting { Vec::new() } else { self.world.pods_of.orphans(&owner.namespace) } {
             let Some(pod) = self.world.pods.get(&key) else { continue };
             let meta = pod.meta();
-            if meta.deletion_timestamp.0 || !matches(&selector, meta) {
+            if meta.deletion_timestamp.0 || !matches(selector, meta) {
                 continue;
             }
             if may_adopt.is_none() {

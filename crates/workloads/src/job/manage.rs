@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use plimsoll_api::kinds::Pod;
 use plimsoll_api::names::JOB_INDEX;
-use plimsoll_runtime::{Error, Severity, Whole};
+use plimsoll_runtime::{About, Error, Whole};
 use serde_json::{Map, Value, json};
 
 use super::member::{FAILURES, IGNORED, Member, TRACKING};
@@ -85,26 +85,19 @@ impl Jobs {
     /// needed.
     pub(super) async fn delete(&self, round: &mut Round, which: &[usize], uncounted: bool) -> Result<(), Error> {
         let members: Vec<&Member> = which.iter().filter_map(|i| round.members.get(*i)).collect();
-        let steps: Vec<_> =
-            members.iter().map(|m| self.delete_one(m.pod.clone(), uncounted && m.tracked)).collect();
+        let steps: Vec<_> = members
+            .iter()
+            .map(|m| self.delete_one(&round.about, m.pod.clone(), uncounted && m.tracked))
+            .collect();
         let results = join_all(steps).await;
         let (mut gone, mut ready, mut trouble) = (0, 0, None);
         for (member, result) in members.iter().zip(results) {
-            let name = &member.meta().name;
             match result {
-                Ok(deleted) => {
+                Ok(()) => {
                     gone += 1;
                     ready += i64::from(pods::is_ready(&member.pod.slim));
-                    if deleted {
-                        let message = format!("Deleted pod: {name}");
-                        self.control.recorder().event(&round.about, Severity::Normal, "SuccessfulDelete", &message);
-                    }
                 }
-                Err(error) => {
-                    let message = format!("Error deleting: {error}");
-                    self.control.recorder().event(&round.about, Severity::Warning, "FailedDelete", &message);
-                    trouble = trouble.or(Some(error));
-                }
+                Err(error) => trouble = trouble.or(Some(error)),
             }
         }
         round.active -= gone;
@@ -113,11 +106,11 @@ impl Jobs {
         trouble.map_or(Ok(()), Err)
     }
 
-    async fn delete_one(&self, pod: Arc<Whole<Pod>>, release: bool) -> Result<bool, Error> {
+    async fn delete_one(&self, of: &About, pod: Arc<Whole<Pod>>, release: bool) -> Result<(), Error> {
         if release {
             self.release(&pod).await?;
         }
-        self.removal.delete(&pod, None).await
+        self.control.delete(of, &pod).await
     }
 }
 

@@ -50,10 +50,9 @@ use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::write::Writer;
 use plimsoll_runtime::{Backoff, Change, Context, Mirrored, Objects, Queue, Resource, Whole};
 
-use crate::children::Children;
+use crate::children::controller_key;
 use crate::kinds::Job;
 use crate::pods::PodControl;
-use crate::removal::Removal;
 use crate::world::World;
 use backoff::Record;
 use member::is_tracked;
@@ -72,10 +71,8 @@ const BY_UID: &str = "batch.kubernetes.io/controller-uid";
 /// The controller.
 pub(crate) struct Jobs {
     world: World,
-    children: Children,
     objects: Objects,
     control: PodControl,
-    removal: Removal,
     jobs: Writer<Job>,
     pods: Writer<Pod>,
     clock: Clock,
@@ -91,10 +88,8 @@ pub(crate) struct Jobs {
 pub fn start(context: &Context, world: &World) {
     let jobs = Arc::new(Jobs {
         world: world.clone(),
-        children: Children::of(&world.pods),
         objects: context.objects(),
         control: PodControl::new(context, &world.pods, COMPONENT),
-        removal: Removal::new(context, &world.pods),
         jobs: Writer::new(context, &world.jobs),
         pods: Writer::new(context, &world.pods),
         clock: context.clock.clone(),
@@ -166,7 +161,7 @@ impl Jobs {
             Change::Set { old, new } => (old.as_deref(), Some(&**new)),
             Change::Gone { old } => (Some(&**old), None),
         };
-        let owners = [old, new].map(|pod| pod.and_then(|pod| job_of(pod.meta())));
+        let owners = [old, new].map(|pod| pod.and_then(|pod| controller_key(pod.meta(), Resource::JOBS)));
         for job in owners.iter().flatten() {
             self.queue.add_after(job.clone(), BATCH);
         }
@@ -192,13 +187,6 @@ impl Jobs {
             self.queue.add_after(job.clone(), BATCH);
         }
     }
-}
-
-/// The job that has a pod, by the pod's word.
-fn job_of(pod: &ObjectMeta) -> Option<ObjectKey> {
-    let owner = pod.controller()?;
-    let is_job = owner.kind == Resource::JOBS.kind && owner.api_version == Resource::JOBS.api_version();
-    is_job.then(|| ObjectKey::new(pod.namespace.as_str(), owner.name.as_str()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

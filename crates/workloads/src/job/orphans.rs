@@ -1,18 +1,20 @@
 //! Pods that no job will count: the finalizer that waits for that would keep them for ever.
 
+use plimsoll_api::kinds::Pod;
 use plimsoll_engine::labels::ObjectKey;
-use plimsoll_runtime::{Error, Mirrored, Next};
+use plimsoll_runtime::mirror::key_of;
+use plimsoll_runtime::{Error, Mirrored, Next, Resource, Whole};
+use serde_json::json;
 
 use super::Jobs;
 use super::member::{TRACKING, is_tracked};
 use super::spec::{Spec, Status};
-use plimsoll_runtime::mirror::key_of;
-use serde_json::json;
+use crate::children::controller_key;
 
 impl Jobs {
     /// Has every pod of a job that is over, or gone, looked at.
     pub(super) fn release_all(&self, uid: &str) {
-        for key in self.children.of_owner(uid) {
+        for key in self.world.pods_of.of_owner(uid) {
             if self.world.pods.get(&key).is_some_and(|pod| is_tracked(pod.meta())) {
                 self.orphans.add(key);
             }
@@ -31,7 +33,7 @@ impl Jobs {
     async fn will_be_counted(&self, key: &ObjectKey) -> Result<bool, Error> {
         let Some(pod) = self.world.pods.get(key) else { return Ok(true) };
         let Some(owner) = pod.meta().controller() else { return Ok(false) };
-        let Some(job) = super::job_of(pod.meta()) else {
+        let Some(job) = controller_key(pod.meta(), Resource::JOBS) else {
             // Another kind of owner knows what the finalizer is there for.
             return Ok(true);
         };
@@ -48,10 +50,7 @@ impl Jobs {
     }
 
     /// Takes the finalizer off a pod. The mirror knows when this returns, also of a pod that is gone.
-    pub(super) async fn release(
-        &self,
-        pod: &plimsoll_runtime::Whole<plimsoll_api::kinds::Pod>,
-    ) -> Result<(), Error> {
+    pub(super) async fn release(&self, pod: &Whole<Pod>) -> Result<(), Error> {
         let meta = pod.meta();
         let patch = json!({"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING]}});
         if self.change(&meta.namespace, &meta.name, &patch).await?.is_none() {
