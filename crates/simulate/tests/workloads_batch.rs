@@ -194,7 +194,9 @@ fn a_failing_job_is_tried_ever_more_slowly_and_then_no_more() {
         assert!(job["status"]["completionTime"].is_null());
         let mut made: Vec<i64> = pods(&bed)
             .iter()
-            .map(|p| p["metadata"]["creationTimestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second())
+            .map(|p| {
+                p["metadata"]["creationTimestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second()
+            })
             .collect();
         made.sort_unstable();
         assert_eq!(made.len(), 3);
@@ -240,7 +242,9 @@ fn an_indexed_job_has_a_pod_of_every_index() {
         let counts: Vec<String> = pods(&bed)
             .iter()
             .filter(|p| p["metadata"]["annotations"][INDEX] == "1")
-            .map(|p| p["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"].as_str().unwrap().into())
+            .map(|p| {
+                p["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"].as_str().unwrap().into()
+            })
             .collect();
         assert_eq!(counts.iter().collect::<BTreeSet<_>>(), [&"0".to_owned(), &"1".to_owned()].into());
         Ok(())
@@ -343,7 +347,8 @@ fn web(name: &str, node: &str) -> Value {
 }
 
 async fn evict(bed: &Bed, pod: &str) -> Result<(), Error> {
-    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": "default"}});
+    let eviction =
+        json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": "default"}});
     let path = Resource::PODS.sub_path("default", pod, "eviction");
     bed.objects().send::<Value>(http::Method::POST, &path, Some(&eviction)).await.map(|_| ())
 }
@@ -390,7 +395,8 @@ fn a_share_is_of_what_the_controllers_are_to_have() {
     passes(Options::new(9), |bed| async move {
         bed.start(Machine::new("a").component());
         bed.start(workloads(&[Controller::Disruption]));
-        let template = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let template =
+            json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
         let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "namespace": "default"},
             "spec": {"replicas": 10, "serviceName": "s", "selector": {"matchLabels": {"app": "web"}}, "template": template}});
         create(&bed, Resource::STATEFUL_SETS, &set).await?;
@@ -598,7 +604,10 @@ fn the_pods_of_a_deleted_node_are_collected() {
         let held = get(&bed, Resource::PODS, "held").await;
         assert_eq!((phase(&held), held["metadata"]["deletionTimestamp"].is_string()), ("Failed", true));
         let why = condition(&held, "DisruptionTarget");
-        assert_eq!((&why["reason"], &why["message"]), (&json!("DeletionByPodGC"), &json!("PodGC: node no longer exists")));
+        assert_eq!(
+            (&why["reason"], &why["message"]),
+            (&json!("DeletionByPodGC"), &json!("PodGC: node no longer exists"))
+        );
         assert_eq!(phase(&get(&bed, Resource::PODS, "stays").await), "Running");
         let text = "RemovingNode: Node a event: Removing Node a from Controller";
         assert_eq!(events(&bed).await.get(text), Some(&1));

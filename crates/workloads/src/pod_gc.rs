@@ -231,6 +231,6 @@ impl Collector {
 }
 
 fn is_ready(node: &Value) -> bool {
-    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|c| c["type"] == "Ready" && c["status"] == "True")
+    let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|c| c["type"] == "Ready" && c["status"] == "True")
 }

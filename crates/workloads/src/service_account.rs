@@ -75,7 +75,7 @@ impl Kind for ConfigMap {
 
 /// Begins to give every namespace its ServiceAccount `default`.
 pub fn start(context: &Context) {
-    begin::<Account>(context, "serviceaccount", "default", Arc::new(|_| {}));
+    begin::<Account>(context, "serviceaccount", "default", Arc::new(|_: &mut Value| {}));
 }
 
 /// Begins to give every namespace the certificate (PEM) that the API server is known by.

@@ -171,7 +171,9 @@ impl Eviction {
         let why = Said::disrupted("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint");
         let now = self.clock.now();
         match self.pods.change(pod, Part::Status, |pod| conditions::set(pod, why, now)).await {
-            Ok(pod) => drop(remove(&self.objects, &self.world.pods, &pod, Only::Same).await?),
+            Ok(pod) => {
+                remove(&self.objects, &self.world.pods, &pod, Only::Same).await?;
+            }
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
@@ -270,7 +272,11 @@ mod tests {
         for (taints, tolerations, wanted) in [
             (&both[..1], json!([]), seconds(0)),
             (&both[..1], json!([{"operator": "Exists"}]), Patience::Endless),
-            (&both[..1], json!([{"key": "a", "operator": "Equal", "value": "1", "effect": "NoExecute"}]), Patience::Endless),
+            (
+                &both[..1],
+                json!([{"key": "a", "operator": "Equal", "value": "1", "effect": "NoExecute"}]),
+                Patience::Endless,
+            ),
             (&both[..1], json!([{"key": "a", "value": "2"}]), seconds(0)),
             (&both[..1], json!([{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]), seconds(0)),
             (&both[..1], json!([{"key": "a", "operator": "Exists", "tolerationSeconds": 30}]), seconds(30)),

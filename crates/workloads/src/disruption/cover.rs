@@ -43,7 +43,8 @@ impl Cover {
             return;
         }
         let covers = |pod: &Whole<Pod>| selector.as_ref().is_some_and(|s| matches(s, pod.meta()));
-        let pods = pods.in_namespace(&key.namespace).iter().filter(|pod| covers(pod)).map(|pod| key_of(&**pod)).collect();
+        let pods =
+            pods.in_namespace(&key.namespace).iter().filter(|pod| covers(pod)).map(|pod| key_of(&**pod)).collect();
         of_namespace.insert(key.clone(), Covered { selector, pods });
     }
 

@@ -164,5 +164,7 @@ pub(super) fn shown(selector: &Value) -> String {
         .collect();
     let labels = labels.concat();
     let expressions = expressions.concat();
-    format!("&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}")
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 }

@@ -275,9 +275,13 @@ mod tests {
     fn an_eviction_is_awaited_for_two_minutes() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let before = Status {
-            disrupted_pods: [("a", "2026-01-01T00:00:00Z"), ("gone", "2026-01-01T00:00:00Z"), ("b", "2026-01-01T00:01:00Z")]
-                .map(|(name, since)| (name.to_owned(), since.to_owned()))
-                .into(),
+            disrupted_pods: [
+                ("a", "2026-01-01T00:00:00Z"),
+                ("gone", "2026-01-01T00:00:00Z"),
+                ("b", "2026-01-01T00:01:00Z"),
+            ]
+            .map(|(name, since)| (name.to_owned(), since.to_owned()))
+            .into(),
             ..Status::default()
         };
         let pods = [pod("a", true, false), pod("b", true, false), pod("c", true, false), pod("d", true, true)];

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use plimsoll_api::kinds::Pod;
 use plimsoll_api::names::JOB_INDEX;
 use plimsoll_runtime::{About, Error, Whole};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::member::{FAILURES, IGNORED, Member, TRACKING};
 use super::policy::Verdict;
@@ -85,10 +85,8 @@ impl Jobs {
     /// needed.
     pub(super) async fn delete(&self, round: &mut Round, which: &[usize], uncounted: bool) -> Result<(), Error> {
         let members: Vec<&Member> = which.iter().filter_map(|i| round.members.get(*i)).collect();
-        let steps: Vec<_> = members
-            .iter()
-            .map(|m| self.delete_one(&round.about, m.pod.clone(), uncounted && m.tracked))
-            .collect();
+        let steps: Vec<_> =
+            members.iter().map(|m| self.delete_one(&round.about, m.pod.clone(), uncounted && m.tracked)).collect();
         let results = join_all(steps).await;
         let (mut gone, mut ready, mut trouble) = (0, 0, None);
         for (member, result) in members.iter().zip(results) {
@@ -180,14 +178,14 @@ impl Round {
     fn pod_of_index(&self, index: i64) -> Value {
         let mut pod = self.pod();
         let text = index.to_string();
-        fields(&mut pod["metadata"], "labels").insert(JOB_INDEX.to_owned(), json!(text));
-        let annotations = fields(&mut pod["metadata"], "annotations");
-        annotations.insert(JOB_INDEX.to_owned(), json!(text));
+        pod["metadata"]["labels"][JOB_INDEX] = json!(text);
+        let annotations = &mut pod["metadata"]["annotations"];
+        annotations[JOB_INDEX] = json!(text);
         if self.spec.is_per_index() {
             let (failures, ignored) = self.failures_of(index);
-            annotations.insert(FAILURES.to_owned(), json!(failures.to_string()));
+            annotations[FAILURES] = json!(failures.to_string());
             if ignored > 0 {
-                annotations.insert(IGNORED.to_owned(), json!(ignored.to_string()));
+                annotations[IGNORED] = json!(ignored.to_string());
             }
         }
         pod["spec"]["hostname"] = json!(format!("{}-{index}", self.owner.name));
@@ -213,7 +211,8 @@ impl Round {
 fn prefix(job: &str, index: i64) -> String {
     let end = format!("-{index}-");
     let most = LONGEST_PREFIX.saturating_sub(end.len());
-    let job: String = if job.len() + end.len() > LONGEST_PREFIX { job.chars().take(most).collect() } else { job.into() };
+    let job: String =
+        if job.len() + end.len() > LONGEST_PREFIX { job.chars().take(most).collect() } else { job.into() };
     job + &end
 }
 
@@ -227,18 +226,6 @@ fn tell_index(container: &mut Value) {
     if env.iter().all(|variable| variable["name"] != NAME) {
         let path = format!("metadata.labels['{JOB_INDEX}']");
         env.push(json!({"name": NAME, "valueFrom": {"fieldRef": {"fieldPath": path}}}));
-    }
-}
-
-/// A map within an object, made where there is none.
-fn fields<'a>(object: &'a mut Value, name: &str) -> &'a mut Map<String, Value> {
-    if !object[name].is_object() {
-        object[name] = json!({});
-    }
-    match &mut object[name] {
-        Value::Object(map) => map,
-        // It was made an object above.
-        _ => unreachable!("a map was put there"),
     }
 }
 

@@ -182,9 +182,8 @@ impl Member {
     pub fn finished_at(&self) -> Timestamp {
         let detail = self.detail();
         let by_containers = || {
-            let sidecar = |name: &str| {
-                detail.spec.init_containers.iter().any(|c| c.name == name && c.restart_policy == "Always")
-            };
+            let sidecar =
+                |name: &str| detail.spec.init_containers.iter().any(|c| c.name == name && c.restart_policy == "Always");
             let sidecars = detail.status.init_container_statuses.iter().filter(|c| sidecar(&c.name));
             let mut last = None;
             for container in detail.status.container_statuses.iter().chain(sidecars) {

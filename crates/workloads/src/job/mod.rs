@@ -170,9 +170,8 @@ impl Jobs {
         if is_tracked(pod.meta()) && (owners[1].is_none() || pod.meta().deletion_timestamp.0) {
             self.orphans.add(key_of(pod));
         }
-        let changed = |old: &Whole<Pod>| {
-            old.meta().controller().is_some() || old.meta().labels.0 != pod.meta().labels.0
-        };
+        let changed =
+            |old: &Whole<Pod>| old.meta().controller().is_some() || old.meta().labels.0 != pod.meta().labels.0;
         if pod.meta().controller().is_none() && old.is_none_or(changed) {
             self.offer(pod.meta());
         }

@@ -194,7 +194,7 @@ impl Round {
             self.members.iter().filter(is_new).filter(|m| holds(m)).collect()
         };
         let succeeded = fresh(&uncounted.succeeded, &Member::has_succeeded);
-        let failed = fresh(&uncounted.failed, &|m| m.has_failed(spec));
+        let failed = fresh(&uncounted.failed, &|m: &Member| m.has_failed(spec));
         let counted = failed.iter().filter(|m| self.verdict(m) != Verdict::Ignore).count();
         let record = record.after(&succeeded, &failed);
         let ended = (succeeded.len() + uncounted.succeeded.len(), counted + uncounted.failed.len());

@@ -125,7 +125,12 @@ fn a_job_ends_for_one_reason() {
     let restarting = json!({"spec": {"restartPolicy": "OnFailure"}});
     for (spec, status, texts, end) in [
         (json!({"backoffLimit": 1}), &plain, vec!["a Failed"], None),
-        (json!({"backoffLimit": 1}), &plain, vec!["a Failed", "b Failed"], Some(("FailureTarget", "BackoffLimitExceeded"))),
+        (
+            json!({"backoffLimit": 1}),
+            &plain,
+            vec!["a Failed", "b Failed"],
+            Some(("FailureTarget", "BackoffLimitExceeded")),
+        ),
         (json!({"backoffLimit": 0}), &plain, vec!["a Failed"], Some(("FailureTarget", "BackoffLimitExceeded"))),
         (json!({"backoffLimit": 2, "template": restarting}), &plain, vec!["a Running restarts=1"], None),
         (
@@ -180,7 +185,8 @@ fn failure_policies_tell_why_in_upstreams_words() {
 #[test]
 fn indexes_succeed_fail_and_are_begun() {
     let indexed = |more: Value| {
-        let mut spec = json!({"completionMode": "Indexed", "completions": 5, "parallelism": 5, "backoffLimit": 2147483647});
+        let mut spec =
+            json!({"completionMode": "Indexed", "completions": 5, "parallelism": 5, "backoffLimit": 2147483647});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         spec
     };
@@ -257,7 +263,8 @@ fn those_that_are_least_far_go_first() {
 fn failures_since_the_last_success_are_waited_for() {
     let ended = |name: &str, second: &str| {
         let mut pod = pod(&format!("{name} Failed exit=1"));
-        pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = json!(format!("2026-01-01T00:09:{second}Z"));
+        pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"] =
+            json!(format!("2026-01-01T00:09:{second}Z"));
         Member::new(whole(&pod))
     };
     let (early, middle, late) = (ended("a", "10"), ended("b", "20"), ended("c", "55"));
@@ -279,7 +286,8 @@ fn pods_end_when_their_containers_do() {
         Member::new(whole(&pod)).finished_at().to_string()
     };
     let ended = |at: &str| json!({"name": "c", "state": {"terminated": {"exitCode": 1, "finishedAt": at}}});
-    let containers = json!({"phase": "Failed", "containerStatuses": [ended("2026-01-01T00:01:00Z"), ended("2026-01-01T00:02:00Z")]});
+    let containers =
+        json!({"phase": "Failed", "containerStatuses": [ended("2026-01-01T00:01:00Z"), ended("2026-01-01T00:02:00Z")]});
     assert_eq!(with("/status", containers), "2026-01-01T00:02:00Z");
     let not_ready = json!({"containerStatuses": [ended("2026-01-01T00:01:00Z"), {"name": "d", "state": {}}],
         "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:03:00Z"}]});

@@ -30,12 +30,15 @@ impl Jobs {
         }
         let mut kept = noted.kept;
         let mut trouble = None;
-        let releasing: Vec<_> = noted.ended.iter().filter_map(|at| round.members.get(*at)).map(|m| m.pod.clone()).collect();
+        let releasing: Vec<_> =
+            noted.ended.iter().filter_map(|at| round.members.get(*at)).map(|m| m.pod.clone()).collect();
         let steps: Vec<_> = releasing.into_iter().map(|pod| self.release_for_counting(pod)).collect();
         let mut results = futures_util::stream::iter(steps).buffered(WIDTH);
         while let Some((uid, result)) = results.next().await {
             match result {
-                Ok(()) => drop(kept.remove(&uid)),
+                Ok(()) => {
+                    kept.remove(&uid);
+                }
                 Err(error) => trouble = trouble.or(Some(error)),
             }
         }

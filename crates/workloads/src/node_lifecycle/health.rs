@@ -59,7 +59,8 @@ impl Facts {
         let meta = node.meta();
         let label = |key: &str| meta.labels.get(key);
         let zone = label("failure-domain.beta.kubernetes.io/zone").or_else(|| label("topology.kubernetes.io/zone"));
-        let region = label("failure-domain.beta.kubernetes.io/region").or_else(|| label("topology.kubernetes.io/region"));
+        let region =
+            label("failure-domain.beta.kubernetes.io/region").or_else(|| label("topology.kubernetes.io/region"));
         let zone = match (region.unwrap_or_default(), zone.unwrap_or_default()) {
             ("", "") => String::new(),
             (region, zone) => format!("{region}:\0:{zone}"),
@@ -182,7 +183,11 @@ mod tests {
             status: status.to_owned(),
             last_heartbeat_time: heartbeat.to_owned(),
         });
-        Facts { created: "1970-01-01T00:00:10Z".to_owned(), conditions: conditions.into_iter().collect(), ..Facts::default() }
+        Facts {
+            created: "1970-01-01T00:00:10Z".to_owned(),
+            conditions: conditions.into_iter().collect(),
+            ..Facts::default()
+        }
     }
 
     fn lease(second: i64) -> Option<Renewal> {
@@ -221,9 +226,11 @@ mod tests {
             {"type": "DiskPressure", "status": "Unknown", "reason": "x"},
             {"type": "NetworkUnavailable", "status": "False"}]}});
         forget(&mut node, at(5));
-        let never = |kind: &str| json!({"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
+        let never = |kind: &str| {
+            json!({"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
             "message": "Kubelet never posted node status.", "lastHeartbeatTime": "c",
-            "lastTransitionTime": "1970-01-01T00:00:05Z"});
+            "lastTransitionTime": "1970-01-01T00:00:05Z"})
+        };
         assert_eq!(
             node["status"]["conditions"],
             json!([

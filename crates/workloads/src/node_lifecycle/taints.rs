@@ -110,9 +110,6 @@ mod tests {
     fn former_labels_follow_the_present_ones() {
         let mut node = json!({"metadata": {"labels": {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "x"}}});
         align_labels(&mut node);
-        assert_eq!(
-            node["metadata"]["labels"],
-            json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"})
-        );
+        assert_eq!(node["metadata"]["labels"], json!({"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}));
     }
 }
