@@ -12,6 +12,7 @@
 
 pub mod children;
 pub mod conditions;
+pub mod deployment;
 pub mod disruption;
 pub mod job;
 pub mod kinds;
@@ -20,6 +21,7 @@ pub mod on_node;
 pub mod pod_gc;
 pub mod pods;
 pub mod remove;
+pub mod replica_set;
 pub mod service_account;
 mod start;
 pub mod taint_eviction;

@@ -26,7 +26,6 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::conditions::{self, Said};
-use crate::on_node::OnNode;
 use crate::remove::{Only, remove};
 use crate::world::World;
 
@@ -38,7 +37,6 @@ const WORKERS: usize = 8;
 
 struct Eviction {
     world: World,
-    pods_on: OnNode,
     pods: Writer<Pod>,
     objects: Objects,
     recorder: Recorder,
@@ -60,7 +58,6 @@ struct Notice {
 pub fn start(context: &Context, world: &World) {
     let eviction = Arc::new(Eviction {
         world: world.clone(),
-        pods_on: OnNode::of(&world.pods),
         pods: Writer::new(context, &world.pods),
         objects: context.objects(),
         recorder: Recorder::new(context, COMPONENT),
@@ -92,7 +89,7 @@ impl Eviction {
             executing(&node.slim).map(|t| (t.key.clone(), t.value.clone())).collect()
         };
         if old.as_ref().map(|old| keys(old)).unwrap_or_default() != keys(new) {
-            for pod in self.pods_on.pods(&new.meta().name) {
+            for pod in self.world.pods_on.pods(&new.meta().name) {
                 self.queue.add(pod);
             }
         }
