@@ -212,7 +212,7 @@ async fn a_taken_port_and_a_taken_folder_are_said() {
 #[test]
 fn a_damaged_store_is_said() {
     let folder = tempdir().unwrap();
-    std::fs::write(folder.path().join("store.redb"), [b"not a store"; 1000].concat()).unwrap();
+    std::fs::write(folder.path().join("store.redb"), "not a store".repeat(1000)).unwrap();
     let (code, said) = refused(folder.path(), &ANY_PORT, "");
     assert_eq!(code, 1);
     assert!(said.contains("store.redb is damaged: "), "{said}");

@@ -76,7 +76,7 @@ impl Wanted {
             }
         }
         for (path, replicas, object) in
-            [(SETS, self.set, set as fn(u32) -> Value), (DEPLOYMENTS, self.deployment, deployment)]
+            [(SETS, self.set, set as fn(u32) -> Value), (DEPLOYMENTS, self.deployment, deployment as fn(u32) -> Value)]
         {
             let Some(replicas) = replicas else { continue };
             let object = object(replicas);

@@ -38,7 +38,10 @@ pub fn whole(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
         objects.extend(read.0);
         errors.extend(read.1);
     }
-    if errors.is_empty() { Ok(objects) } else { Err(failure(errors, &files)) }
+    if errors.is_empty() {
+        return Ok(objects);
+    }
+    Err(failure(errors, &files).help("nothing was started: correct the input, or take these documents out of it"))
 }
 
 /// What messages call a file.

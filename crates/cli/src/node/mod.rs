@@ -15,6 +15,8 @@ use args::{NodeArgs, NodeVerb, OneNode};
 
 /// The annotation that a simulated node obeys.
 const CUT_OFF: &str = "simulate.plimsoll.dev/cut-off";
+/// What runs the containers of a simulated node.
+const SIMULATED: &str = "simulated://";
 
 /// Runs the command.
 pub fn run(args: &NodeArgs, printer: &mut Printer) -> Result<Found, Failure> {
@@ -52,6 +54,11 @@ async fn set(node: &OneNode, cut: bool) -> Result<String, Failure> {
             format!("there are {}", names.join(", "))
         }));
     };
+    let runtime = found["status"]["nodeInfo"]["containerRuntimeVersion"].as_str().unwrap_or_default();
+    if !runtime.is_empty() && !runtime.starts_with(SIMULATED) {
+        return Err(Failure::new(format!("node {name} is a real one ({runtime}), which this command cannot cut off"))
+            .help("it is for the nodes of `plimsoll up`: name its kubeconfig with --kubeconfig .plimsoll/kubeconfig"));
+    }
     let is_cut = found["metadata"]["annotations"][CUT_OFF] == "true";
     if is_cut == cut {
         return Ok(if cut {

@@ -23,8 +23,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let mut objects = files::whole(paths)
-        .map_err(|failure| failure.help("nothing was started: correct the input, or take these documents out of it"))?;
+    let mut objects = files::whole(paths)?;
     let storage: Vec<String> = objects
         .iter()
         .filter(|o| {

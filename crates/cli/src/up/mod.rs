@@ -213,8 +213,8 @@ impl Plan<'_> {
 }
 
 fn is_ready(node: &Value) -> bool {
-    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// The first names, and how many more there are.
