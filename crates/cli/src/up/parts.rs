@@ -18,8 +18,6 @@ use super::roles;
 
 /// How long controllers have to end what they began.
 const GRACE: Duration = Duration::from_secs(3);
-/// The same for nodes: a machine may go at any moment, and the next start finds whatever it left.
-const GRACE_OF_NODES: Duration = Duration::from_millis(200);
 
 /// The parts, and their tasks.
 pub struct Parts {
@@ -107,6 +105,8 @@ impl Parts {
 
     /// Ends them.
     pub async fn shut_down(&self) {
-        tokio::join!(self.control.shut_down(GRACE), self.nodes.shut_down(GRACE_OF_NODES));
+        // A machine may go at any moment, and the next start finds whatever it left.
+        self.nodes.abort();
+        self.control.shut_down(GRACE).await;
     }
 }
