@@ -9,8 +9,8 @@ use plimsoll_runtime::metrics::Metrics;
 use plimsoll_runtime::{Context, transport};
 use plimsoll_simulate::nodes::{Machine, live};
 
-/// How many nodes there are, each in a zone of its own.
-const COUNT: usize = 3;
+/// The zones of the nodes, each with one: as `plimsoll up` deals three nodes.
+const ZONES: [&str; 3] = ["a", "b", "c"];
 
 /// Nodes that live until this is dropped.
 pub struct Machines {
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Machines {
 impl Machines {
     /// The names of the nodes.
     pub fn names() -> Vec<String> {
-        (1..=COUNT).map(|number| format!("node-{number}")).collect()
+        (1..=ZONES.len()).map(|number| format!("node-{number}")).collect()
     }
 
     /// Starts them with the administrator's kubeconfig.
@@ -53,9 +53,8 @@ impl Machines {
     }
 
     fn switch_on(&mut self) -> Result<()> {
-        for (index, name) in Self::names().iter().enumerate() {
-            let zone = format!("zone-{}", index + 1);
-            let machine = Machine::new(name).label("topology.kubernetes.io/zone", &zone);
+        for (name, zone) in Self::names().iter().zip(ZONES) {
+            let machine = Machine::new(name).label("topology.kubernetes.io/zone", zone);
             let context = Context::system(transport::connect(self.config.clone(), &Metrics::default())?);
             let of_node = context.clone();
             context.tasks.spawn("node", live(machine, of_node));

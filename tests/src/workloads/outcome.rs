@@ -35,6 +35,14 @@ const FLEETING: [&str; 19] = [
     "verdict",
 ];
 
+/// Whether an event comes or not as things race, in any story and under upstream alone: somebody was a moment too late and tries again,
+/// or a claim was looked at before its pod had a node. When claims say what is compared by the scenarios of claims and volumes.
+pub fn races(event: &str) -> bool {
+    event.contains("Operation cannot be fulfilled on")
+        || event.starts_with("pvc/")
+            && (event.contains(" WaitForFirstConsumer ") || event.contains(" WaitForPodScheduled "))
+}
+
 /// How a story's end is told.
 #[derive(Debug, Clone)]
 pub struct Telling {
@@ -52,11 +60,11 @@ impl Telling {
     /// `{objects, events}` as they are recorded.
     pub fn state(&self, look: &Look, seen: &Seen) -> Value {
         let mut names = Names::of(seen, &self.id, &self.nodes, self.placed);
-        names.learn(numbered(seen, &names), seen);
+        names.learn(self.numbered(seen, &names), seen);
         let mut objects: Map<String, Value> = seen
             .objects
             .iter()
-            .map(|(reference, object)| (names.text(reference), texts(&essence(object), &|text| names.text(text))))
+            .map(|(reference, object)| (names.text(reference), texts(&self.essence(object), &|text| names.text(text))))
             .collect();
         if self.of_nodes {
             let in_order = Names::of(&Seen::default(), &self.id, &self.nodes, true);
@@ -70,56 +78,60 @@ impl Telling {
         events.dedup();
         json!({"objects": objects, "events": events})
     }
-}
 
-/// Generated names with the numbers that stand for them: in the order of what the objects are, so that it does not matter which was
-/// first.
-fn numbered(seen: &Seen, names: &Names) -> Vec<(String, String)> {
-    let mut groups: BTreeMap<(&str, &str), Vec<(String, &str)>> = BTreeMap::new();
-    for (reference, object) in &seen.objects {
-        let Some((kind, name)) = reference.split_once('/') else { continue };
-        let Some(prefix) = prefix(object) else { continue };
-        // What it is, whatever it is called.
-        let what = texts(&essence(object), &|text| names.text(&text.replace(name, "<self>"))).to_string();
-        groups.entry((kind, prefix)).or_default().push((what, name));
-    }
-    let mut numbered = Vec::new();
-    for ((_, prefix), mut group) in groups {
-        group.sort();
-        for (index, (_, name)) in group.into_iter().enumerate() {
-            numbered.push((name.to_owned(), format!("{prefix}<{}>", index + 1)));
+    /// Generated names with the numbers that stand for them: in the order of what the objects are, so that it does not matter which was
+    /// first.
+    fn numbered(&self, seen: &Seen, names: &Names) -> Vec<(String, String)> {
+        let mut groups: BTreeMap<(&str, &str), Vec<(String, &str)>> = BTreeMap::new();
+        for (reference, object) in &seen.objects {
+            let Some((kind, name)) = reference.split_once('/') else { continue };
+            let Some(prefix) = prefix(object) else { continue };
+            // What it is, whatever it is called.
+            let what = texts(&self.essence(object), &|text| names.text(&text.replace(name, "<self>"))).to_string();
+            groups.entry((kind, prefix)).or_default().push((what, name));
         }
+        let mut numbered = Vec::new();
+        for ((_, prefix), mut group) in groups {
+            group.sort();
+            for (index, (_, name)) in group.into_iter().enumerate() {
+                numbered.push((name.to_owned(), format!("{prefix}<{}>", index + 1)));
+            }
+        }
+        numbered
     }
-    numbered
-}
 
-/// What of an object its controllers are responsible for.
-fn essence(object: &Value) -> Value {
-    let mut metadata = Map::new();
-    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        if let Some(value) = object["metadata"].get(field) {
-            metadata.insert(field.to_owned(), value.clone());
+    /// What of an object its controllers are responsible for.
+    fn essence(&self, object: &Value) -> Value {
+        let mut metadata = Map::new();
+        for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+            if let Some(value) = object["metadata"].get(field) {
+                metadata.insert(field.to_owned(), value.clone());
+            }
         }
-    }
-    // The order in which finalizers were added says nothing.
-    if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
-        finalizers.sort_by_key(Value::to_string);
-    }
-    let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
-    let mut whole = json!({"deleting": deleting, "metadata": metadata});
-    let generation = object.pointer("/metadata/generation").unwrap_or(&Value::Null);
-    for (field, value) in object.as_object().into_iter().flatten() {
-        if !["apiVersion", "kind", "metadata"].contains(&field.as_str()) {
-            whole[field.as_str()] = value.clone();
+        // The order in which finalizers were added says nothing.
+        if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
+            finalizers.sort_by_key(Value::to_string);
         }
+        let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
+        let mut whole = json!({"deleting": deleting, "metadata": metadata});
+        let generation = object.pointer("/metadata/generation").unwrap_or(&Value::Null);
+        for (field, value) in object.as_object().into_iter().flatten() {
+            if !["apiVersion", "kind", "metadata"].contains(&field.as_str()) {
+                whole[field.as_str()] = value.clone();
+            }
+        }
+        // How often its specification was written depends on how many steps were taken at once; whether the last was heeded does not.
+        if let Some(observed) = whole.pointer_mut("/status/observedGeneration")
+            && observed == generation
+        {
+            *observed = "<generation>".into();
+        }
+        // The server labels a pod with the zone of the node that it is bound to.
+        if let (false, Some(zone)) = (self.placed, whole.pointer_mut("/metadata/labels/topology.kubernetes.io~1zone")) {
+            *zone = "<zone>".into();
+        }
+        without_fleeting(whole)
     }
-    // How often its specification was written depends on how many steps were taken at once; whether the last was heeded does not.
-    if let Some(observed) = whole.pointer_mut("/status/observedGeneration")
-        && observed == generation
-    {
-        *observed = "<generation>".into();
-    }
-    without_fleeting(whole)
 }
 
 fn without_fleeting(value: Value) -> Value {

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use tokio::task::JoinSet;
 
 use super::ground::Ground;
+use super::outcome::races;
 use super::play::Player;
 use super::story::{Story, folder};
 use crate::volumes::outcome::{Outcome, differences};
@@ -112,7 +113,8 @@ impl Outcomes {
         let mut wrong: Vec<String> = outcome.failure.iter().cloned().collect();
         match recorded().read(name) {
             Ok(wanted) => {
-                let ignored = |event: &str| story.may_come.iter().any(|may| event.starts_with(may.as_str()));
+                let ignored =
+                    |event: &str| races(event) || story.may_come.iter().any(|may| event.starts_with(may.as_str()));
                 let mut found = differences(&wanted, &outcome.state, ignored);
                 found.retain(|line| !story.may_differ.iter().any(|may| line.starts_with(may.as_str())));
                 wrong.extend(found);
