@@ -7,6 +7,7 @@
 mod amounts;
 mod domains;
 mod inter_pod_affinity;
+pub mod kubelet;
 mod node_affinity;
 mod node_declared_features;
 mod node_name;

@@ -37,7 +37,7 @@ pub use mirror::{Change, Mirror, Mirrored};
 pub use objects::{Objects, Preconditions};
 pub use pace::Pace;
 pub use queue::{Backoff, Next, Queue};
-pub use recorder::{About, Recorder, Severity};
+pub use recorder::{About, Place, Recorder, Severity};
 pub use reflector::{Selection, reflect};
 pub use resource::Resource;
 pub use series::{Saying, SeriesRecorder};

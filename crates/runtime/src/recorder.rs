@@ -87,6 +87,15 @@ impl About {
     }
 }
 
+/// Where something was said, and about which part of the object, for components that run on nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The node that the component runs on; empty where that does not matter.
+    pub host: String,
+    /// The part of the object, such as `spec.containers{web}`; empty for all of it.
+    pub field: String,
+}
+
 /// Says things about objects under the name of one component.
 #[derive(Clone)]
 pub struct Recorder {
@@ -98,6 +107,7 @@ pub struct Recorder {
 /// What was said, and when.
 struct Said {
     about: About,
+    place: Place,
     severity: Severity,
     reason: String,
     message: String,
@@ -121,8 +131,14 @@ impl Recorder {
 
     /// Says something about an object. Never waits and never fails: an event that cannot be written is dropped.
     pub fn event(&self, about: &About, severity: Severity, reason: &str, message: &str) {
+        self.event_at(Place::default(), about, severity, reason, message);
+    }
+
+    /// The same, with where it was said and about which part.
+    pub fn event_at(&self, place: Place, about: &About, severity: Severity, reason: &str, message: &str) {
         let said = Said {
             about: about.clone(),
+            place,
             severity,
             reason: reason.to_owned(),
             message: message.to_owned(),
@@ -208,21 +224,30 @@ impl Writer {
     fn event(&self, namespace: &str, said: &Said, entry: &Entry) -> Value {
         // client-go leaves the reporter out of combined events.
         let reporter = if entry.combined { "" } else { &*self.component };
+        let Place { host, field } = &said.place;
+        let mut object = said.about.reference();
+        if !field.is_empty() {
+            object["fieldPath"] = json!(field);
+        }
+        let mut source = json!({"component": *self.component});
+        if !host.is_empty() {
+            source["host"] = json!(host);
+        }
         json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": entry.name, "namespace": namespace},
-            "involvedObject": said.about.reference(),
+            "involvedObject": object,
             "reason": said.reason,
             "message": entry.message,
             "type": said.severity.as_str(),
-            "source": {"component": *self.component},
+            "source": source,
             "firstTimestamp": seconds(entry.first),
             "lastTimestamp": seconds(entry.last),
             "count": entry.count,
             "eventTime": null,
             "reportingComponent": reporter,
-            "reportingInstance": "",
+            "reportingInstance": if entry.combined { "" } else { host.as_str() },
         })
     }
 }

@@ -21,5 +21,5 @@ pub use bed::{Bed, Options, Report};
 pub use component::Component;
 pub use faults::{Faults, Kind, When};
 pub use invariants::{Change, Invariant, State};
-pub use nodes::Machine;
+pub use nodes::{Fleet, Machine};
 pub use seeds::Seeds;

@@ -53,8 +53,8 @@ impl Subject {
     }
 }
 
-/// What makes two events the same one: `None` for the message of combined ones.
-type Sameness = (Subject, String, Option<String>);
+/// What makes two events the same one: subject, part of it, reason and message; `None` for the message of combined ones.
+type Sameness = (Subject, String, String, Option<String>);
 
 /// An event as it is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,11 +110,8 @@ impl Correlator {
         let message =
             if combined { format!("(combined from similar events): {}", said.message) } else { said.message.clone() };
         let same = (!combined).then(|| said.message.clone());
-        let known = self.known.entry(&(subject.clone(), said.reason.clone(), same), || Known {
-            name: name(said.at),
-            count: 0,
-            first: said.at,
-        });
+        let sameness = (subject.clone(), said.place.field.clone(), said.reason.clone(), same);
+        let known = self.known.entry(&sameness, || Known { name: name(said.at), count: 0, first: said.at });
         known.count = known.count.saturating_add(1);
         let entry = Entry {
             name: known.name.clone(),
@@ -171,7 +168,8 @@ mod tests {
             version: "1".to_owned(),
         };
         let at = "2026-01-01T00:00:00Z".parse().unwrap();
-        Said { about, severity: Severity::Warning, reason: "R".to_owned(), message: message.to_owned(), at }
+        let place = Default::default();
+        Said { about, place, severity: Severity::Warning, reason: "R".to_owned(), message: message.to_owned(), at }
     }
 
     fn take(correlator: &mut Correlator, message: &str) -> Option<(u32, String)> {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod pods;
+
 use std::time::Duration;
 
 use plimsoll_controllers::{Options as Controllers, start};
