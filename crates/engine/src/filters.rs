@@ -22,11 +22,11 @@ mod tests;
 mod topology_spread;
 
 pub(crate) use domains::DomainSums;
-pub(crate) use node_affinity::RequiredNodes;
+pub use node_affinity::RequiredNodes;
 pub(crate) use node_resources_fit::{asked_by, fits_in};
 pub(crate) use pod_terms::{IncomingTerm, existing_matches, incoming, readable, readable_weighted};
 pub(crate) use spread::{Constraint, default_constraints, has_all_keys, own_constraints};
-pub(crate) use taint_toleration::tolerated;
+pub use taint_toleration::tolerated;
 
 use std::collections::BTreeSet;
 

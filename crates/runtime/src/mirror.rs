@@ -153,6 +153,14 @@ impl<T: Mirrored> Mirror<T> {
         self.look().objects.values().map(|(_, object)| object.clone()).collect()
     }
 
+    /// The objects of a namespace, in order of their names. Costs what is found.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<T>> {
+        let first = ObjectKey { namespace: Name::from(namespace), name: Name::from("") };
+        let state = self.look();
+        let from = state.objects.range(&first..).take_while(|(key, _)| *key.namespace == *namespace);
+        from.map(|(_, (_, object))| object.clone()).collect()
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.look().objects.len()

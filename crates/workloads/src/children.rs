@@ -7,6 +7,8 @@
 //!        └──────── selector no longer matches: release ───┘
 //! ```
 
+mod wake;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +17,10 @@ use plimsoll_engine::labels::{Labels, ObjectKey};
 use plimsoll_engine::selector::LabelSelector;
 use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::{Change, Error, Mirror, Mirrored, Objects, Resource, Whole};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+pub use wake::{controller_key, selecting, wake};
 
 /// Children by their owner's uid and orphans by their namespace: to look for either costs what is found, not what there is.
 #[derive(Clone, Default)]
@@ -51,6 +56,11 @@ impl Children {
     pub fn of_owner(&self, uid: &str) -> Vec<ObjectKey> {
         let index = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         index.by_owner.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// The same, as the mirror that this follows has them.
+    pub fn get<T: Mirrored>(&self, mirror: &Mirror<T>, uid: &str) -> Vec<Arc<T>> {
+        self.of_owner(uid).iter().filter_map(|key| mirror.get(key)).collect()
     }
 
     /// The objects of a namespace that nobody controls.
@@ -129,35 +139,38 @@ pub async fn claim<T: Mirrored>(
     owner: &Owner,
     selector: &LabelSelector,
 ) -> Result<Vec<Arc<Whole<T>>>, Error> {
+    claim_some(objects, mirror, children, owner, selector, |_| true).await
+}
+
+/// The same among those that `which` names: the others are neither adopted nor released, nor in the answer.
+pub async fn claim_some<T: Mirrored>(
+    objects: &Objects,
+    mirror: &Mirror<Whole<T>>,
+    children: &Children,
+    owner: &Owner,
+    selector: &LabelSelector,
+    which: impl Fn(&T) -> bool,
+) -> Result<Vec<Arc<Whole<T>>>, Error> {
     let mut mine = Vec::new();
-    for key in children.of_owner(&owner.uid) {
-        let Some(child) = mirror.get(&key) else { continue };
+    for child in children.get(mirror, &owner.uid).into_iter().filter(|child| which(&child.slim)) {
         if matches(selector, child.meta()) {
             mine.push(child);
         } else if !owner.deleting {
-            release(objects, T::RESOURCE, child.meta(), owner).await?;
+            release(objects, mirror, child.meta(), owner).await?;
         }
     }
-    let mut may_adopt = None;
+    let mut asked = false;
     for key in if owner.deleting { Vec::new() } else { children.orphans(&owner.namespace) } {
-        let Some(orphan) = mirror.get(&key) else { continue };
+        let Some(orphan) = mirror.get(&key).filter(|orphan| which(&orphan.slim)) else { continue };
         let meta = orphan.meta();
         if meta.deletion_timestamp.0 || !matches(selector, meta) {
             continue;
         }
-        if may_adopt.is_none() {
-            let live = objects.get::<Value>(owner.resource, &owner.namespace, &owner.name).await?;
-            let same = |live: &Value| {
-                live["metadata"]["uid"] == owner.uid.as_str() && live["metadata"]["deletionTimestamp"].is_null()
-            };
-            may_adopt = Some(live.as_ref().is_some_and(same));
+        if !asked {
+            must_live(objects, owner).await?;
+            asked = true;
         }
-        if may_adopt == Some(true)
-            && let Some(child) = adopt(objects, T::RESOURCE, meta, owner).await?
-            && let Ok(child) = Whole::<T>::read(&child)
-        {
-            let child = Arc::new(child);
-            mirror.set(child.clone());
+        if let Some(child) = adopt(objects, mirror, meta, owner).await? {
             mine.push(child);
         }
     }
@@ -166,30 +179,64 @@ pub async fn claim<T: Mirrored>(
 
 /// Whether a selector takes an object.
 pub fn matches(selector: &LabelSelector, meta: &ObjectMeta) -> bool {
-    let labels: Labels = meta.labels.to_labels(&mut plimsoll_api::interner::Interner::new());
+    let labels: Labels = meta.labels.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     selector.matches(&labels)
 }
 
-async fn adopt(
-    objects: &Objects,
-    resource: Resource,
-    meta: &ObjectMeta,
-    owner: &Owner,
-) -> Result<Option<Box<serde_json::value::RawValue>>, Error> {
-    let patch = json!({"metadata": {"uid": meta.uid, "ownerReferences": [owner.reference()]}});
-    match objects.merge_lists(resource, &meta.namespace, &meta.name, "", &patch).await {
-        Ok(adopted) => Ok(Some(adopted)),
-        // Gone, or another's by now: the watch will tell.
-        Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => Ok(None),
-        Err(error) => Err(error),
+/// Nothing may be done in the name of an owner that is gone, going, or another by now: the mirror is behind then, and the
+/// owner is looked at again.
+async fn must_live(objects: &Objects, owner: &Owner) -> Result<(), Error> {
+    let live = objects.get::<Value>(owner.resource, &owner.namespace, &owner.name).await?;
+    let (kind, name) = (owner.resource.kind, &owner.name);
+    match live.as_ref().map(|live| &live["metadata"]) {
+        Some(meta) if meta["uid"] != owner.uid.as_str() => {
+            Err(Error::Conflict(format!("the {kind} {name} is another by now")))
+        }
+        Some(meta) if meta["deletionTimestamp"].is_null() => Ok(()),
+        _ => Err(Error::Conflict(format!("the {kind} {name} is gone or going"))),
     }
 }
 
-async fn release(objects: &Objects, resource: Resource, meta: &ObjectMeta, owner: &Owner) -> Result<(), Error> {
+async fn adopt<T: Mirrored>(
+    objects: &Objects,
+    mirror: &Mirror<Whole<T>>,
+    meta: &ObjectMeta,
+    owner: &Owner,
+) -> Result<Option<Arc<Whole<T>>>, Error> {
+    let patch = json!({"metadata": {"uid": meta.uid, "ownerReferences": [owner.reference()]}});
+    change(objects, mirror, meta, &patch).await
+}
+
+async fn release<T: Mirrored>(
+    objects: &Objects,
+    mirror: &Mirror<Whole<T>>,
+    meta: &ObjectMeta,
+    owner: &Owner,
+) -> Result<(), Error> {
     let entry = json!({"$patch": "delete", "uid": owner.uid});
     let patch = json!({"metadata": {"uid": meta.uid, "ownerReferences": [entry]}});
-    match objects.merge_lists::<Value>(resource, &meta.namespace, &meta.name, "", &patch).await {
-        Ok(_) | Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => Ok(()),
-        Err(error) => Err(error),
-    }
+    change(objects, mirror, meta, &patch).await.map(|_| ())
 }
+
+/// Changes a child's owners; the mirror knows of it when this returns. `None` where the child is gone, made anew, or
+/// another's by now: the watch will tell.
+async fn change<T: Mirrored>(
+    objects: &Objects,
+    mirror: &Mirror<Whole<T>>,
+    meta: &ObjectMeta,
+    patch: &Value,
+) -> Result<Option<Arc<Whole<T>>>, Error> {
+    let answer = objects.merge_lists::<Box<RawValue>>(T::RESOURCE, &meta.namespace, &meta.name, "", patch).await;
+    let raw = match answer {
+        Ok(raw) => raw,
+        Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let child = Whole::<T>::read(&raw).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
+    let child = Arc::new(child);
+    mirror.set(child.clone());
+    Ok(Some(child))
+}
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@
 pub mod children;
 pub mod kinds;
 pub mod pods;
+pub mod remove;
 mod start;
 pub mod world;
 

@@ -6,16 +6,21 @@ use std::time::Duration;
 use plimsoll_api::kinds::{Node, PersistentVolumeClaim, Pod};
 use plimsoll_runtime::{Context, Mirror, Mirrored, Selection, Whole, reflect};
 
-use crate::kinds::{Budget, DaemonSet, Deployment, Job, Lease, ReplicaSet, Revision, StatefulSet};
+use crate::children::Children;
+use crate::kinds::{
+    Budget, DaemonSet, Deployment, Job, Lease, ReplicaSet, ReplicationController, Revision, StatefulSet,
+};
 
 /// A mirror of whole objects: what is written back must not lose a field.
 pub type Objects<T> = Arc<Mirror<Whole<T>>>;
 
 /// The mirrors. Controllers add their listeners before [`World::start`], so that none of them misses anything.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct World {
     /// Pods.
     pub pods: Objects<Pod>,
+    /// Pods by who controls them. It follows the mirror before any controller hears of a change.
+    pub pods_of: Children,
     /// Nodes.
     pub nodes: Objects<Node>,
     /// PersistentVolumeClaims.
@@ -24,6 +29,10 @@ pub struct World {
     pub deployments: Objects<Deployment>,
     /// ReplicaSets.
     pub replica_sets: Objects<ReplicaSet>,
+    /// ReplicaSets by who controls them.
+    pub replica_sets_of: Children,
+    /// ReplicationControllers.
+    pub replication_controllers: Objects<ReplicationController>,
     /// StatefulSets.
     pub stateful_sets: Objects<StatefulSet>,
     /// DaemonSets.
@@ -32,10 +41,35 @@ pub struct World {
     pub jobs: Objects<Job>,
     /// ControllerRevisions.
     pub revisions: Objects<Revision>,
+    /// ControllerRevisions by who controls them.
+    pub revisions_of: Children,
     /// PodDisruptionBudgets.
     pub budgets: Objects<Budget>,
     /// The leases of nodes.
     pub leases: Objects<Lease>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        let (pods, replica_sets, revisions) = (Objects::default(), Objects::default(), Objects::default());
+        Self {
+            pods_of: Children::of(&*pods),
+            replica_sets_of: Children::of(&*replica_sets),
+            revisions_of: Children::of(&*revisions),
+            pods,
+            nodes: Objects::default(),
+            claims: Objects::default(),
+            deployments: Objects::default(),
+            replica_sets,
+            replication_controllers: Objects::default(),
+            stateful_sets: Objects::default(),
+            daemon_sets: Objects::default(),
+            jobs: Objects::default(),
+            revisions,
+            budgets: Objects::default(),
+            leases: Objects::default(),
+        }
+    }
 }
 
 impl World {
@@ -47,6 +81,7 @@ impl World {
         reflect(context, &self.claims, selection());
         reflect(context, &self.deployments, selection());
         reflect(context, &self.replica_sets, selection());
+        reflect(context, &self.replication_controllers, selection());
         reflect(context, &self.stateful_sets, selection());
         reflect(context, &self.daemon_sets, selection());
         reflect(context, &self.jobs, selection());
@@ -63,6 +98,7 @@ impl World {
         self.claims.synced().await;
         self.deployments.synced().await;
         self.replica_sets.synced().await;
+        self.replication_controllers.synced().await;
         self.stateful_sets.synced().await;
         self.daemon_sets.synced().await;
         self.jobs.synced().await;

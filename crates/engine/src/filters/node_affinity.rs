@@ -13,15 +13,16 @@ const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
 const ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
 const CONFLICT: &str = "pod affinity terms conflict";
 
-/// The nodes that a pod's selector and required affinity ask for. Topology spread reads it too.
+/// The nodes that a pod's selector and required affinity ask for. Topology spread reads it too, and so do DaemonSets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RequiredNodes<'p> {
+pub struct RequiredNodes<'p> {
     selector: Option<&'p Labels>,
     affinity: Option<&'p NodeSelector>,
 }
 
 impl<'p> RequiredNodes<'p> {
-    pub(crate) fn of(pod: &'p Pod) -> Self {
+    /// What a pod asks for.
+    pub fn of(pod: &'p Pod) -> Self {
         Self {
             selector: Some(&pod.node_selector).filter(|labels| !labels.is_empty()),
             affinity: pod.required_node_affinity.as_ref(),
@@ -33,7 +34,8 @@ impl<'p> RequiredNodes<'p> {
         self.selector.is_none() && self.affinity.is_none()
     }
 
-    pub(crate) fn include(&self, node: &Node) -> bool {
+    /// Whether a node is one of them.
+    pub fn include(&self, node: &Node) -> bool {
         self.missing_label(node).is_none()
             && self.affinity.is_none_or(|affinity| affinity.matches_node(&node.name, &node.labels))
     }

@@ -48,7 +48,7 @@ fn keeps_away(taint: &Taint) -> bool {
 }
 
 /// Whether one of the tolerations covers the taint.
-pub(crate) fn tolerated(tolerations: &[Toleration], taint: &Taint) -> bool {
+pub fn tolerated(tolerations: &[Toleration], taint: &Taint) -> bool {
     tolerations.iter().any(|toleration| tolerates(toleration, taint))
 }
 

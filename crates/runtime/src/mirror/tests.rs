@@ -36,6 +36,21 @@ fn version_of(mirror: &Mirror<Claim>, name: &str) -> Option<Version> {
 }
 
 #[test]
+fn a_namespace_is_found_without_its_neighbours() {
+    let (mirror, _) = mirror();
+    for (i, (namespace, name)) in [("m", "z"), ("n", "a"), ("n", "b"), ("n-2", "a"), ("o", "a")].iter().enumerate() {
+        let meta = json!({"namespace": namespace, "name": name, "resourceVersion": (i + 1).to_string()});
+        mirror.set(Arc::new(serde_json::from_value(json!({"metadata": meta})).unwrap()));
+    }
+    let names = |namespace: &str| -> Vec<String> {
+        mirror.in_namespace(namespace).iter().map(|c| c.metadata.name.clone()).collect()
+    };
+    assert_eq!(names("n"), ["a", "b"]);
+    assert_eq!(names("n-2"), ["a"]);
+    assert!(names("p").is_empty());
+}
+
+#[test]
 fn pc_31_an_older_version_never_replaces_a_newer_one() {
     let (mirror, heard) = mirror();
     assert!(mirror.set(Arc::new(claim("a", "u", 5))));
