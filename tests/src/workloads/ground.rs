@@ -127,7 +127,7 @@ impl Ground {
             let path = format!("/api/v1/nodes/{node}");
             self.client.ask(&token(ADMIN), http::Method::DELETE, &path, "application/json", None).await?;
         }
-        machines.restart()?;
+        machines.switch_on()?;
         // A look from before would show the old ones.
         self.looks.changed().await.context("nobody looks any more")?;
         self.looks.changed().await.context("nobody looks any more")?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::Method;
+use plimsoll_simulate::nodes::CUT_OFF;
 use serde_json::{Value, json};
 
 use super::drain::{cordon, drain, evict};
@@ -17,9 +18,6 @@ use crate::volumes::templates::{Kind, path};
 
 /// How long nothing may change at the end: longer than the pauses in which controllers count again.
 const QUIET: Duration = Duration::from_secs(3);
-
-/// The annotation of a simulated node that says nothing any more.
-pub const CUT_OFF: &str = "simulate.plimsoll.dev/cut-off";
 
 /// A story on its ground.
 #[derive(Debug)]
