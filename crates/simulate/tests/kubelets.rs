@@ -120,6 +120,22 @@ fn init_containers_run_first_and_in_order() {
 }
 
 #[test]
+fn a_sidecar_ends_with_the_work_that_it_is_for() {
+    well(&bed::run(Options::new(3), |bed| async move {
+        bed.start(a());
+        let mut job = pod("job", "Never", json!({}));
+        job["spec"]["initContainers"] = json!([{"name": "side", "image": "i", "restartPolicy": "Always"}]);
+        create(&bed, Resource::PODS, &job).await?;
+        bed.settle().await?;
+        assert_eq!(phase(&bed, "job"), "Succeeded");
+        let status = found(&bed, "job").unwrap()["status"]["initContainerStatuses"][0].clone();
+        assert!(status["state"]["terminated"].is_object(), "{status}");
+        assert_eq!(times(&bed, "job", "Killing").await, 1);
+        Ok(())
+    }));
+}
+
+#[test]
 fn a_crash_loop_backs_off() {
     well(&bed::run(Options::new(4).quiet(Duration::from_secs(1)), |bed| async move {
         bed.start(a());

@@ -92,6 +92,7 @@ fn a_node_renews_its_lease_and_lives_again_on_its_node() {
         // A new life finds its node there already, and brings back what is its own; what others wrote stays.
         let others = json!({"metadata": {"labels": {"zone": "y", "other": "1"}}, "spec": {"unschedulable": true}});
         patch(&bed, Resource::NODES, "a", others).await?;
+        seconds(&bed, 1).await;
         bed.crash("node-a");
         bed.settle().await?;
         let node = bed.state().nodes["a"].clone();

@@ -160,6 +160,13 @@ impl Site {
             }
             due
         });
+        if is_done(&all) {
+            // Sidecars stay only for the others.
+            for sidecar in all.iter_mut().filter(|c| c.role == Role::Sidecar && c.is_running()) {
+                sidecar.stop(moment, grace_of(value));
+                told.push((sidecar.name.to_owned(), Told::Killing));
+            }
+        }
         let again = (!unable.is_empty()).then(|| time::after(moment.now, AGAIN));
         let due = due.into_iter().chain(deadline(value)).chain(again).min();
         self.finish(look, &all, shape, &told, due).await
@@ -335,6 +342,12 @@ fn specs(pod: &Value) -> impl Iterator<Item = (&Value, Role)> {
 
 fn containers(pod: &Value) -> Vec<Container<'_>> {
     specs(pod).map(|(spec, role)| Container::of(pod, spec, role)).collect()
+}
+
+/// Whether all containers but sidecars have ended, for good.
+fn is_done(all: &[Container<'_>]) -> bool {
+    let mut main = all.iter().filter(|c| c.role == Role::Main);
+    main.all(|c| c.ended_with().is_some_and(|code| !c.rule.restarts(code)))
 }
 
 /// Whether a pod came so far that its containers might have run.

@@ -20,6 +20,7 @@ use super::fleet::Site;
 use super::heartbeat::owner;
 use super::kubelet::{Kubelet, Standing};
 use super::machine::Machine;
+use super::status::same;
 use super::time;
 
 /// How often a status that says the same is reported all the same: a kubelet's.
@@ -137,7 +138,7 @@ impl Site {
         let others = before["spec"]["drivers"].as_array().into_iter().flatten().filter(|d| !is_ours(&d["name"]));
         let all: Vec<Value> = others.cloned().chain(drivers).collect();
         found["spec"] = json!({"drivers": all});
-        if found != before {
+        if !same(&found, &before) {
             self.objects.replace::<Value>(Resource::CSI_NODES, &found).await?;
         }
         Ok(())
