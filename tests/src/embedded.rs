@@ -38,7 +38,7 @@ impl Embedded {
             data_dir: folder.path().to_owned(),
             in_memory: false,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            housekeeping,
+            housekeeping: housekeeping.into(),
             plugins: Plugins::default(),
         };
         let started = start(&options).await?;

@@ -15,6 +15,7 @@ use crate::bootstrap;
 use crate::bootstrap::rbac::Reconciled;
 use crate::clock::{Clock, Entropy};
 use crate::core::{Core, describe};
+use crate::housekeeping::Housekeeping;
 use crate::registry::{Registry, Served};
 use crate::server::Listener;
 use crate::service::ApiService;
@@ -31,7 +32,7 @@ pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Garbage collection, namespace deletion, role aggregation and the expiry of events: what kube-controller-manager does elsewhere.
-    pub housekeeping: bool,
+    pub housekeeping: Housekeeping,
     /// The optional admission plugins.
     pub plugins: Plugins,
 }
@@ -96,7 +97,7 @@ pub async fn in_process_with(
     let store = Store::in_memory(HistoryLimits::default());
     let core = Arc::new(Core::new(store, authenticator, clock, entropy));
     let address = SocketAddr::from(([127, 0, 0, 1], 6443));
-    begin(&core, address, None, housekeeping, roles).await?;
+    begin(&core, address, None, housekeeping.into(), roles).await?;
     Ok(core)
 }
 
@@ -115,8 +116,7 @@ pub async fn start(options: &Options) -> Result<Started, StartError> {
     let registry = Registry::new(Vec::new());
     let describe_stored = move |key: &str, bytes: &[u8]| describe_bytes(&registry, key, bytes);
     let (store, notes) = if options.in_memory {
-        make_private(dir).map_err(io("cannot make the data folder", dir))?;
-        (Store::in_memory(HistoryLimits::default()), Vec::new())
+        (Store::in_memory_at(dir, HistoryLimits::default())?, Vec::new())
     } else {
         let opened = Store::open(dir, HistoryLimits::default(), &describe_stored)?;
         (opened.store, opened.notes)
@@ -196,12 +196,10 @@ async fn begin(
     core: &Arc<Core>,
     address: SocketAddr,
     ca: Option<&str>,
-    housekeeping: bool,
+    housekeeping: Housekeeping,
     roles: bool,
 ) -> Result<(), StartError> {
-    if !housekeeping {
-        core.follow.turn_off();
-    }
+    core.follow.set(housekeeping);
     core.follow_definitions();
     remember(core);
     let table = Table::builtin();
@@ -226,8 +224,8 @@ async fn begin(
         ensure(core, served, object).await.map_err(StartError::Bootstrap)?;
     }
     crate::custom::resume(core).await;
-    if housekeeping {
-        if roles {
+    if housekeeping != Housekeeping::NONE {
+        if roles && housekeeping.roles {
             crate::housekeeping::gather_roles(core).await;
         }
         tokio::spawn(crate::housekeeping::run(core.clone()));

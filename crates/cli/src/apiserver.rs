@@ -23,7 +23,7 @@ async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Fai
         data_dir: args.data_dir.clone(),
         in_memory: args.in_memory,
         listen: args.listen,
-        housekeeping: args.housekeeping,
+        housekeeping: args.housekeeping.into(),
         plugins: Plugins {
             service_account: args.service_account_admission,
             taint_nodes_by_condition: args.taint_nodes_by_condition,

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::controller::args::ControllerArgs;
+use crate::node::args::NodeArgs;
 use crate::process::upstream_flags::{Flag, sort_out};
 use crate::scheduler::args::SchedulerArgs;
+use crate::up::args::UpArgs;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use plimsoll_engine::gates::{Gate, Gates};
@@ -25,12 +27,21 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a whole cluster on this machine: API, controllers, scheduler and simulated nodes
+    ///
+    /// Nothing else is needed. kubectl works on it as on any cluster; volumes are directories in the data folder. What it stores is
+    /// there again after a restart.
+    #[command(after_help = crate::up::args::EXAMPLES)]
+    Up(Box<UpArgs>),
     /// Say where a pod fits and, for every other node, each reason why not
     ///
     /// Nothing is changed. With -f the cluster is read from files, otherwise from the cluster of your kubeconfig.
     /// Without POD, every pod that has no node is explained. `plimsoll explain PL012` says what a code means.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Cut a simulated node off, and bring it back
+    #[command(after_help = crate::node::args::EXAMPLES)]
+    Node(NodeArgs),
     /// Run the embedded Kubernetes API, without any node or controller
     ///
     /// The API answers kubectl and every other Kubernetes client. What it stores is kept in the data folder, and is there again after a
@@ -204,7 +215,7 @@ impl Cli {
         let process = match &mut cli.verb {
             Verb::Controller(args) => &mut args.process,
             Verb::Scheduler(args) => &mut args.process,
-            Verb::Explain(_) | Verb::Apiserver(_) => return cli,
+            Verb::Up(_) | Verb::Explain(_) | Verb::Node(_) | Verb::Apiserver(_) => return cli,
         };
         process.notes = notes;
         if let Some((_, matches)) = matches.subcommand() {

@@ -7,11 +7,13 @@ mod explain;
 mod failure;
 mod load;
 mod logging;
+mod node;
 mod printer;
 mod process;
 mod scheduler;
 mod signals;
 mod text;
+mod up;
 
 use std::process::ExitCode;
 
@@ -53,5 +55,7 @@ fn run(cli: &Cli, printer: &mut Printer) -> Result<Found, Failure> {
         Verb::Apiserver(args) => apiserver::run(args, printer),
         Verb::Controller(args) => controller::run(args, printer),
         Verb::Scheduler(args) => scheduler::run(args, printer),
+        Verb::Up(args) => up::run(args, printer),
+        Verb::Node(args) => node::run(args, printer),
     }
 }

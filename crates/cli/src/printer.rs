@@ -2,7 +2,7 @@
 //!
 //! Text comes with its colours; the streams take them away where they are not wanted (no terminal, `NO_COLOR`).
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anstream::AutoStream;
 use serde::Serialize;
@@ -22,12 +22,14 @@ pub struct Printer {
     out: AutoStream<std::io::Stdout>,
     err: AutoStream<std::io::Stderr>,
     output: Output,
+    /// How long the line of progress is that stands on the terminal.
+    progress: usize,
 }
 
 impl Printer {
     /// A printer to this process's streams.
     pub fn new(output: Output) -> Self {
-        Self { out: anstream::stdout(), err: anstream::stderr(), output }
+        Self { out: anstream::stdout(), err: anstream::stderr(), output, progress: 0 }
     }
 
     /// Whether the result is for a person.
@@ -64,8 +66,34 @@ impl Printer {
         Ok(())
     }
 
+    /// Shows what is being done, in a line that the next one replaces. Only where somebody looks on.
+    pub fn progress(&mut self, doing: &str) {
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
+        self.end_progress();
+        let _ = write!(self.err, "{doing} …");
+        let _ = self.err.flush();
+        self.progress = doing.chars().count() + 2;
+    }
+
+    /// Takes the line of progress away.
+    pub fn end_progress(&mut self) {
+        let length = std::mem::take(&mut self.progress);
+        if length > 0 {
+            let _ = write!(self.err, "\r{:length$}\r", "");
+        }
+    }
+
+    /// Says something to whoever looks on: data goes to stdout, which scripts read.
+    pub fn say(&mut self, line: &str) {
+        self.end_progress();
+        let _ = writeln!(self.err, "{line}");
+    }
+
     /// Says something by the way. Nothing depends on its being read, so a closed stderr is no error.
     pub fn note(&mut self, note: &str) {
+        self.end_progress();
         let style = style::NOTE;
         let _ = writeln!(self.err, "{style}note{style:#}: {note}");
     }
@@ -74,6 +102,7 @@ impl Printer {
     pub fn failure(&mut self, failure: &Failure) {
         /// More problems than this are counted rather than listed.
         const LISTED: usize = 20;
+        self.end_progress();
         let (error, help) = (style::ERROR, style::HELP);
         for problem in failure.problems().iter().take(LISTED) {
             let _ = writeln!(self.err, "{error}error{error:#}: {}", shortened(problem));

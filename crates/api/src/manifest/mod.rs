@@ -5,6 +5,7 @@
 
 mod decode;
 mod json;
+mod raw;
 mod yaml;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use crate::document::Document;
 
 pub(crate) use decode::Entry;
+pub use raw::{Whole, whole};
 
 /// Text with the name that messages call it by: a file's path, or `-`.
 #[derive(Clone, Copy, Debug)]

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, source: &Arc<str>, limits: Limits, sink: &mut dyn
 }
 
 /// The parser's message without the place, which is counted from the wrong line, in one line.
-fn problem(error: &serde_saphyr::Error) -> String {
+pub(super) fn problem(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let end = [" at line ", " (line "].iter().filter_map(|p| text.rfind(p)).min().unwrap_or(text.len());
     let line = text[..end].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -50,13 +50,13 @@ fn is_separator(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r']))
 }
 
-fn is_blank(line: &str) -> bool {
+pub(super) fn is_blank(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with('#') || line == "---" || line == "..."
 }
 
 /// The documents with the line that each begins on.
-fn split(text: &str) -> Vec<(usize, &str)> {
+pub(super) fn split(text: &str) -> Vec<(usize, &str)> {
     let mut chunks = Vec::new();
     let (mut begin, mut begin_line, mut at) = (0, 1, 0);
     for (i, line) in text.split_inclusive('\n').enumerate() {
@@ -71,7 +71,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// The parser's limits. What aliases may expand to is bounded apart from the size of the text, which is bounded already.
-fn options(len: usize, limits: Limits) -> serde_saphyr::Options {
+pub(super) fn options(len: usize, limits: Limits) -> serde_saphyr::Options {
     /// The most events that aliases may be replayed as: far beyond any manifest, far below what hurts.
     const MAX_REPLAYED: usize = 200_000;
     let of_text = len.saturating_mul(4).saturating_add(MAX_REPLAYED);

@@ -2,7 +2,7 @@
 //! their owners, namespaces take their content along, events expire, roles gather their parts.
 //!
 //! [`Core`] tells of every write (`Follow::written`); what can wait is queued for [`run`], one task that does it in order. Upstream does
-//! the second half in kube-controller-manager; where a real one is pointed at this server, [`run`] is simply not started.
+//! the second half in kube-controller-manager; where a real one is pointed at this server, its part of [`Housekeeping`] is left out.
 
 mod collector;
 mod expiry;
@@ -10,13 +10,14 @@ mod namespaces;
 mod owners;
 mod roles;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
 use crate::core::Core;
 use crate::registry::Served;
@@ -24,6 +25,32 @@ use crate::store::Object;
 use expiry::Expiry;
 use owners::Owners;
 pub(crate) use roles::gather as gather_roles;
+
+/// Which of the doings that follow from a write are this server's. Each can be left to a real kube-controller-manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Housekeeping {
+    /// Dependents go with their owners: upstream's garbage-collector-controller.
+    pub garbage: bool,
+    /// Namespaces take their content along: namespace-controller.
+    pub namespaces: bool,
+    /// Roles gather their parts: clusterrole-aggregation-controller.
+    pub roles: bool,
+    /// Events expire. Upstream's API server does that itself, by etcd.
+    pub events: bool,
+}
+
+impl Housekeeping {
+    /// All of it.
+    pub const ALL: Self = Self { garbage: true, namespaces: true, roles: true, events: true };
+    /// Nothing: what kube-apiserver alone does.
+    pub const NONE: Self = Self { garbage: false, namespaces: false, roles: false, events: false };
+}
+
+impl From<bool> for Housekeeping {
+    fn from(all: bool) -> Self {
+        if all { Self::ALL } else { Self::NONE }
+    }
+}
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +84,8 @@ pub struct Follow {
     namespaces: Mutex<BTreeSet<String>>,
     tasks: UnboundedSender<Task>,
     queue: Mutex<Option<UnboundedReceiver<Task>>>,
-    off: AtomicBool,
+    /// What is done; all of it unless told otherwise before the first write.
+    does: OnceLock<Housekeeping>,
     /// Whether the roles are to be gathered already: all that changed until then is gathered at once.
     roles: AtomicBool,
 }
@@ -71,21 +99,23 @@ impl Default for Follow {
             namespaces: Mutex::default(),
             tasks,
             queue: Mutex::new(Some(queue)),
-            off: AtomicBool::new(false),
+            does: OnceLock::new(),
             roles: AtomicBool::new(false),
         }
     }
 }
 
 impl Follow {
-    /// Nothing is remembered and nothing queued from here on, since nobody will do it.
-    pub(crate) fn turn_off(&self) {
-        self.off.store(true, Ordering::Relaxed);
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+    /// What this server does itself. What it does not is neither remembered nor queued: nobody would do it.
+    pub(crate) fn set(&self, housekeeping: Housekeeping) {
+        let _ = self.does.set(housekeeping);
+        if housekeeping == Housekeeping::NONE {
+            drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
-    fn is_off(&self) -> bool {
-        self.off.load(Ordering::Relaxed)
+    fn does(&self) -> Housekeeping {
+        self.does.get().copied().unwrap_or(Housekeeping::ALL)
     }
 
     fn add(&self, task: Task) {
@@ -111,13 +141,11 @@ impl Follow {
     pub(crate) fn written(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
         let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
         follow_kinds(core, served, object.namespace(), object.name());
-        if self.is_off() {
-            return;
-        }
-        if &*served.key == "events" {
+        let does = self.does();
+        if does.events && &*served.key == "events" {
             self.expiry.lock().unwrap_or_else(PoisonError::into_inner).note(core.clock.now(), &place, object.revision);
         }
-        let owned = {
+        let owned = does.garbage && {
             let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
             // Two writers may come here in any order. Who finds a newer state, or none, leaves the note to the writer of that.
             let newest = core.store.get(&served.key, object.namespace(), object.name());
@@ -128,13 +156,13 @@ impl Follow {
         if owned {
             self.add(Task::CheckOwners(place.clone()));
         }
-        if deleting && collector::waits(value) {
+        if does.garbage && deleting && collector::waits(value) {
             self.add(Task::Waiting(place));
         }
-        if deleting && &*served.key == "namespaces" {
+        if does.namespaces && deleting && &*served.key == "namespaces" {
             self.add_namespace(object.name());
         }
-        if served.kind == "ClusterRole" {
+        if does.roles && served.kind == "ClusterRole" {
             self.add_roles();
         }
     }
@@ -143,26 +171,26 @@ impl Follow {
     pub(crate) fn removed(&self, core: &Core, served: &Served, value: &Value, object: &Object) {
         let place = Place { key: served.key.clone(), namespace: object.namespace().into(), name: object.name().into() };
         follow_kinds(core, served, object.namespace(), object.name());
-        if self.is_off() {
-            return;
+        let does = self.does();
+        if does.garbage {
+            let uid = value["metadata"]["uid"].as_str().unwrap_or_default();
+            let owners: Vec<Place> = {
+                let mut index = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+                let waiting = index.waiting_owners(&place);
+                index.remove(&place, uid);
+                waiting
+            };
+            self.add(Task::OwnerGone(uid.into()));
+            owners.into_iter().for_each(|owner| self.add(Task::Waiting(owner)));
         }
-        let uid = value["metadata"]["uid"].as_str().unwrap_or_default();
-        let owners: Vec<Place> = {
-            let mut index = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-            let waiting = index.waiting_owners(&place);
-            index.remove(&place, uid);
-            waiting
-        };
-        self.add(Task::OwnerGone(uid.into()));
-        owners.into_iter().for_each(|owner| self.add(Task::Waiting(owner)));
-        if served.namespaced() {
+        if does.namespaces && served.namespaced() {
             let namespace = core.store.get("namespaces", "", object.namespace());
             // Only the bytes are looked at: this runs for every deletion.
             if namespace.is_some_and(|ns| memmem(&ns.bytes, b"\"deletionTimestamp\"")) {
                 self.add_namespace(object.namespace());
             }
         }
-        if served.kind == "ClusterRole" {
+        if does.roles && served.kind == "ClusterRole" {
             self.add_roles();
         }
     }
@@ -193,9 +221,18 @@ pub async fn run(core: Arc<Core>) {
     let queue = core.follow.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut queue) = queue else { return };
     let mut sweep = tokio::time::interval(Duration::from_secs(60));
+    // The namespaces that are to be looked at again, and when.
+    let mut again: BTreeMap<String, Instant> = BTreeMap::new();
     loop {
+        let next = again.values().min().copied();
         let task = tokio::select! {
             task = queue.recv() => task,
+            () = reached(next) => {
+                let now = Instant::now();
+                again.iter().filter(|(_, at)| **at <= now).for_each(|(name, _)| core.follow.add_namespace(name));
+                again.retain(|_, at| *at > now);
+                continue;
+            }
             _ = sweep.tick() => {
                 expiry::sweep(&core).await;
                 continue;
@@ -209,12 +246,23 @@ pub async fn run(core: Arc<Core>) {
             Some(Task::Namespace(name)) => {
                 // What happens from here on needs another look.
                 core.follow.namespaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
-                namespaces::empty(&core, &name).await;
+                match namespaces::empty(&core, &name).await {
+                    Some(wait) => again.insert(name, Instant::now() + wait),
+                    None => again.remove(&name),
+                };
             }
             Some(Task::Roles) => {
                 core.follow.roles.store(false, Ordering::Relaxed);
                 roles::gather(&core).await;
             }
         }
+    }
+}
+
+/// Done at this time, or never.
+async fn reached(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }

@@ -31,6 +31,7 @@ mod tests;
 mod watch;
 mod writer;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use change::{Change, Encode, EncodeFinal, Expect, Write, WriteError, Written};
@@ -38,6 +39,7 @@ pub use object::{Event, EventKind, Meta, Object, ResourceKey};
 pub use open::{Note, OpenError, Opened};
 pub use watch::{Batch, Watcher};
 
+use folder::Folder;
 use object::path_of;
 use shared::Shared;
 use stage::Stage;
@@ -93,8 +95,8 @@ pub struct Store {
 
 #[derive(Debug)]
 enum Sink {
-    /// Holds who stages and publishes.
-    Memory(Mutex<()>),
+    /// Holds who stages and publishes; and the folder, if one is taken.
+    Memory(Mutex<Option<Folder>>),
     Disk(Writer),
 }
 
@@ -145,7 +147,14 @@ impl Store {
     /// An empty store that lasts as long as the process. `write` acts at once when it is polled.
     pub fn in_memory(limits: HistoryLimits) -> Self {
         let shared = Arc::new(Shared::new(Default::default(), 0, 0, limits));
-        Self { shared, sink: Arc::new(Sink::Memory(Mutex::new(()))) }
+        Self { shared, sink: Arc::new(Sink::Memory(Mutex::default())) }
+    }
+
+    /// The same, with a data folder that is nobody else's as long: what is kept in it beside the store has one owner.
+    pub fn in_memory_at(folder: &Path, limits: HistoryLimits) -> Result<Self, OpenError> {
+        let taken = Folder::take(folder)?;
+        let shared = Arc::new(Shared::new(Default::default(), 0, 0, limits));
+        Ok(Self { shared, sink: Arc::new(Sink::Memory(Mutex::new(Some(taken)))) })
     }
 
     /// Makes changes, all or none, and answers when they are durable and visible.
@@ -158,7 +167,7 @@ impl Store {
         }
     }
 
-    fn write_in_memory(&self, turn: &Mutex<()>, write: Write) -> Result<Written, WriteError> {
+    fn write_in_memory(&self, turn: &Mutex<Option<Folder>>, write: Write) -> Result<Written, WriteError> {
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = self.shared.stopped() {
             return Err(why);
@@ -240,11 +249,17 @@ impl Store {
         self.shared.stopped()
     }
 
+    /// Done when the store takes no more writes: with [`WriteError::Failed`] where the disk refused one.
+    pub async fn stopping(&self) -> WriteError {
+        self.shared.stopping().await
+    }
+
     /// Finishes the writes that wait, closes the file and gives the data folder free. Later writes are refused, reads still work.
     pub async fn close(&self) {
         match &*self.sink {
-            Sink::Memory(_) => {
+            Sink::Memory(folder) => {
                 self.shared.stop(WriteError::Closed);
+                drop(folder.lock().unwrap_or_else(PoisonError::into_inner).take());
             }
             Sink::Disk(writer) => writer.close().await,
         }

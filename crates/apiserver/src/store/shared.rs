@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use tokio::sync::Notify;
+
 use super::HistoryLimits;
 use super::change::WriteError;
 use super::object::{Event, Object, ResourceKey};
@@ -20,6 +22,8 @@ pub(super) struct Shared {
     limits: HistoryLimits,
     /// Why nothing more can be written.
     stopped: OnceLock<WriteError>,
+    /// Told of that.
+    stopping: Notify,
 }
 
 impl Shared {
@@ -30,7 +34,14 @@ impl Shared {
         limits: HistoryLimits,
     ) -> Self {
         let revision = AtomicU64::new(revision);
-        Self { resources: RwLock::new(resources), revision, floor, limits, stopped: OnceLock::new() }
+        Self {
+            resources: RwLock::new(resources),
+            revision,
+            floor,
+            limits,
+            stopped: OnceLock::new(),
+            stopping: Notify::new(),
+        }
     }
 
     pub(super) fn revision(&self) -> u64 {
@@ -66,7 +77,21 @@ impl Shared {
     }
 
     pub(super) fn stop(&self, why: WriteError) -> WriteError {
-        self.stopped.get_or_init(|| why).clone()
+        let why = self.stopped.get_or_init(|| why).clone();
+        self.stopping.notify_waiters();
+        why
+    }
+
+    /// Done when nothing more can be written.
+    pub(super) async fn stopping(&self) -> WriteError {
+        loop {
+            // Listening comes first, so that what happens in between is not missed.
+            let told = self.stopping.notified();
+            if let Some(why) = self.stopped() {
+                return why;
+            }
+            told.await;
+        }
     }
 
     pub(super) fn stopped(&self) -> Option<WriteError> {

@@ -1,6 +1,7 @@
 //! What can be done: one file per verb, and the way of a write that they share.
 
 mod collection;
+mod connect;
 mod create;
 pub(crate) mod delete;
 mod get;

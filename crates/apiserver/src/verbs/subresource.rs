@@ -45,21 +45,6 @@ impl Call {
         }
     }
 
-    /// What only a kubelet can answer. The nodes here have none, and a sentence is better than a hang.
-    fn needs_a_node(&self, what: &str) -> Result<Reply, Status> {
-        if self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_none() {
-            return Err(Status::not_found(self.served.name(), &self.path.name));
-        }
-        Err(Status::new(
-            501,
-            "NotImplemented",
-            format!(
-                "{} of {} \"{}\" is not available: this cluster's nodes are simulated and run no containers",
-                what, self.served.resource.resource, self.path.name
-            ),
-        ))
-    }
-
     /// A body of a part's own kind.
     pub(super) fn part_body(&mut self, body: &Bytes, options: &WriteOptions) -> Result<Value, Status> {
         let part = self.served.subresource(&self.path.subresource).ok_or_else(Status::no_such_path)?;

@@ -1,9 +1,11 @@
 //! Clusters from files: what `-f` names, in an order that does not depend on the file system.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use plimsoll_api::manifest::{self, Whole};
 use plimsoll_api::{ClusterReader, Limits, Loaded, ManifestError};
 
 use crate::failure::Failure;
@@ -14,8 +16,41 @@ const EXTENSIONS: [&str; 4] = ["yaml", "yml", "json", "jsonl"];
 /// How deep folders may nest. Symbolic links to folders are not followed, so only a mistake is deeper.
 const MAX_DEPTH: usize = 32;
 
-/// Reads everything that `paths` name.
+/// Reads everything that `paths` name as a cluster.
 pub fn read(paths: &[PathBuf]) -> Result<Loaded, Failure> {
+    let files = list(paths)?;
+    let mut reader = ClusterReader::default();
+    for file in &files {
+        let text = text(file)?;
+        reader.read(plimsoll_api::Source { name: &name(file), text: &text }, Limits::default());
+    }
+    let help = "nothing was decided: correct the input, or take these documents out of it";
+    reader.finish().map_err(|errors| failure(errors, &files).help(help))
+}
+
+/// Reads everything that `paths` name as objects of any kind, in order.
+pub fn whole(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
+    let files = list(paths)?;
+    let (mut objects, mut errors) = (Vec::new(), Vec::new());
+    for file in &files {
+        let text = text(file)?;
+        let read = manifest::whole(plimsoll_api::Source { name: &name(file), text: &text }, Limits::default());
+        objects.extend(read.0);
+        errors.extend(read.1);
+    }
+    if errors.is_empty() {
+        return Ok(objects);
+    }
+    Err(failure(errors, &files).help("nothing was started: correct the input, or take these documents out of it"))
+}
+
+/// What messages call a file.
+fn name(file: &Path) -> Cow<'_, str> {
+    if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() }
+}
+
+/// The files that `paths` name, in order.
+fn list(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         if is_stdin(path) {
@@ -31,14 +66,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Loaded, Failure> {
             return Err(Failure::new(message).help("files called *.yaml, *.yml, *.json and *.jsonl are read"));
         }
     }
-    let mut reader = ClusterReader::default();
-    for file in &files {
-        let text = text(file)?;
-        let name = file.to_string_lossy();
-        let source = plimsoll_api::Source { name: if is_stdin(file) { "stdin" } else { &name }, text: &text };
-        reader.read(source, Limits::default());
-    }
-    reader.finish().map_err(|errors| failure(errors, &files))
+    Ok(files)
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -52,7 +80,6 @@ fn failure(mut errors: Vec<ManifestError>, files: &[PathBuf]) -> Failure {
         (file, e.place.document, e.place.item)
     });
     Failure::all(errors.iter().map(ToString::to_string).collect())
-        .help("nothing was decided: correct the input, or take these documents out of it")
 }
 
 fn walk(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

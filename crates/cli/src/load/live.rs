@@ -56,7 +56,7 @@ pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<(Loaded, String
         .build()
         .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
     runtime.block_on(async {
-        let config = config(args).await?;
+        let config = config(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
         let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|e| unreachable(&server, &e))?;
         let loaded = list(&client, &server, printer).await?;
@@ -64,16 +64,17 @@ pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<(Loaded, String
     })
 }
 
-async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
-    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    if let Some(path) = &args.kubeconfig {
+/// The configuration of a live verb: as for kubectl.
+pub async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    if let Some(path) = kubeconfig {
         let kubeconfig = Kubeconfig::read_from(path).map_err(|e| no_config(&e))?;
         return Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|e| no_config(&e));
     }
     match Config::from_kubeconfig(&options).await {
         Ok(config) => Ok(config),
         // A pod in the cluster has no kubeconfig; who names a context has one in mind.
-        Err(error) if args.context.is_none() => Config::incluster().map_err(|_| no_config(&error)),
+        Err(error) if context.is_none() => Config::incluster().map_err(|_| no_config(&error)),
         Err(error) => Err(no_config(&error)),
     }
 }

@@ -1,6 +1,6 @@
 //! The cluster that a command looks at: from files, or from a live API server.
 
-mod files;
+pub mod files;
 pub mod live;
 
 use plimsoll_api::{Loaded, Note};

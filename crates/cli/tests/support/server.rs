@@ -1,4 +1,4 @@
-//! `plimsoll apiserver` as a process, and clients of it that can misbehave: everything goes over real sockets and real TLS.
+//! `plimsoll apiserver` and `plimsoll up` as processes, and clients of it that can misbehave: everything goes over real sockets and real TLS.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
@@ -55,20 +55,26 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts the program on a folder; what it says goes to a file there.
+    /// Starts `plimsoll apiserver` on a folder; what it says goes to a file there.
     pub async fn start(folder: &Path, arguments: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["apiserver", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).args(arguments);
+        Self::run(command, folder).await
+    }
+
+    /// Starts `plimsoll up` likewise.
+    pub async fn up(folder: &Path, arguments: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["up", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).args(arguments);
+        Self::run(command, folder).await
+    }
+
+    /// Runs a command that serves from a folder and says so.
+    pub async fn run(mut command: Command, folder: &Path) -> Server {
         let said = folder.join("said");
         let _ = std::fs::remove_file(folder.join("kubeconfig"));
         let log: File = OpenOptions::new().create(true).append(true).open(&said).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(["apiserver", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(folder)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         // The path of the kubeconfig is printed when the server answers.
         let mut out = child.stdout.take().unwrap();
         let ready = tokio::task::spawn_blocking(move || {
@@ -85,6 +91,34 @@ impl Server {
         let word = |mark: &str| kubeconfig.split_once(mark).unwrap().1.split('"').next().unwrap().to_owned();
         let address = word("server: \"https://").parse().unwrap();
         Server { child, folder: folder.to_owned(), address, token: word("token: \"") }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has said so far, in this and in earlier runs on the folder.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.join("said")).unwrap_or_default()
+    }
+
+    /// Waits for its end; its exit code, or none where a signal ended it.
+    pub async fn ended(&mut self, patience: Duration) -> Option<i32> {
+        let end = tokio::time::Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(tokio::time::Instant::now() < end, "it still runs after {patience:?}: {}", self.said());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Asks it to end.
+    pub fn terminate(&self) {
+        let asked = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().unwrap();
+        assert!(asked.success());
     }
 
     /// Ends the process at once, as a power cut would.

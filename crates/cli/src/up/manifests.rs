@@ -1,0 +1,115 @@
+//! `-f`: what the cluster begins with.
+//!
+//! Everything is read before anything is started, so that a typing error costs nothing. It is then applied (server-side) in
+//! the input's order, namespaces and definitions of custom resources first.
+
+use std::path::PathBuf;
+
+use http::{Method, Request};
+use kube::Client;
+use plimsoll_api::manifest::Whole;
+use plimsoll_apiserver::core::Core;
+use plimsoll_runtime::error::chain;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::load::files;
+
+/// Who is said to manage the fields.
+pub const MANAGER: &str = "plimsoll-up";
+
+/// Reads what `-f` names.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut objects = files::whole(paths)?;
+    let storage: Vec<String> = objects
+        .iter()
+        .filter(|o| {
+            text(&o.object, "kind") == "SimulatedStorage" && text(&o.object, "apiVersion").starts_with("plimsoll.dev/")
+        })
+        .map(|o| format!("{}: {}: nothing here makes volumes of it yet", o.place, called(&o.object)))
+        .collect();
+    if !storage.is_empty() {
+        return Err(Failure::all(storage)
+            .help("take it out; the class local makes volumes that are directories, on every node"));
+    }
+    objects.sort_by_key(|o| !matches!(text(&o.object, "kind"), "Namespace" | "CustomResourceDefinition"));
+    Ok(objects)
+}
+
+/// Applies all of it; every document that is refused is named.
+pub async fn apply(objects: &[Whole], core: &Core, client: &Client) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    for whole in objects {
+        if let Err(why) = apply_one(&whole.object, core, client).await {
+            problems.push(format!("{}: {}: {why}", whole.place, called(&whole.object)));
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let (refused, all) = (problems.len(), objects.len());
+    Err(Failure::all(problems).help(match all - refused {
+        0 => "correct the input and start again".to_owned(),
+        kept => format!("correct the input and start again; the other {kept} of {all} documents are in the cluster"),
+    }))
+}
+
+async fn apply_one(object: &Value, core: &Core, client: &Client) -> Result<(), String> {
+    let (api_version, kind) = (text(object, "apiVersion"), text(object, "kind"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let registry = core.registry();
+    let served = registry.of_kind(group, version, kind);
+    let served = served.ok_or_else(|| format!("this cluster knows no kind {kind} of {api_version}"))?;
+    let (named, space) = (text(&object["metadata"], "name"), text(&object["metadata"], "namespace"));
+    let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    let place = match (served.namespaced(), space) {
+        (false, "") => String::new(),
+        (false, _) => return Err(format!("metadata.namespace: a {kind} is in no namespace")),
+        (true, "") => "/namespaces/default".to_owned(),
+        (true, space) => format!("/namespaces/{space}"),
+    };
+    let collection = format!("{root}{place}/{}", served.resource.resource);
+    let mut query = format!("fieldManager={MANAGER}&fieldValidation=Strict");
+    let generated = named.is_empty() && !text(&object["metadata"], "generateName").is_empty();
+    if named.is_empty() && !generated {
+        return Err("metadata.name: is missing".to_owned());
+    }
+    let (method, path, media) = if generated {
+        (Method::POST, collection, "application/json")
+    } else {
+        query.push_str("&force=true");
+        (Method::PATCH, format!("{collection}/{named}"), "application/apply-patch+yaml")
+    };
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        // A dump carries what the server fills in; it is not what its user wants to be so.
+        for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"] {
+            metadata.remove(field);
+        }
+    }
+    let request = Request::builder().method(method).uri(format!("{path}?{query}")).header("content-type", media);
+    let request = request.body(object.to_string().into_bytes()).map_err(|e| format!("metadata.name: {e}"))?;
+    match client.request::<Value>(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(status.message.clone()),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object[field].as_str().unwrap_or_default()
+}
+
+/// What messages call an object.
+fn called(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    let name = [text(metadata, "name"), text(metadata, "generateName")].into_iter().find(|name| !name.is_empty());
+    let name = name.unwrap_or("without a name");
+    match text(metadata, "namespace") {
+        "" => format!("{} {name}", text(object, "kind")),
+        space => format!("{} {space}/{name}", text(object, "kind")),
+    }
+}

@@ -1,0 +1,227 @@
+//! `plimsoll up`: a whole cluster in one process.
+//!
+//! ```text
+//!   read -f ─► API server ─► roles, class, sweep ─► controllers, scheduler, nodes ─► -f applied ─► nodes ready ─► up
+//!                  │                                       │                                              │
+//!                  └── disk refuses ──► said, exit 1 ◄─────┴────────── a signal: parts, sockets, store end, exit 0
+//! ```
+//! Every step at the start can be repeated: a process that dies anywhere in it is followed by one that does it again.
+
+pub mod args;
+mod chosen;
+mod machines;
+mod manifests;
+mod parts;
+mod roles;
+mod storage;
+mod trouble;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_api::manifest::Whole;
+use plimsoll_apiserver::admission::Plugins;
+use plimsoll_apiserver::core::Core;
+use plimsoll_apiserver::service::ApiService;
+use plimsoll_apiserver::start::{Options, Started, start};
+use plimsoll_apiserver::store::WriteError;
+use plimsoll_runtime::{Error, Resource};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::Found;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::signals::Signals;
+
+use args::UpArgs;
+use chosen::Chosen;
+use machines::Wanted;
+use parts::Parts;
+use storage::Volumes;
+
+/// How long nodes have to be ready before that is said instead.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often nodes are looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What was asked for, read and found to make sense before anything is touched.
+struct Plan<'a> {
+    args: &'a UpArgs,
+    chosen: Chosen,
+    nodes: Vec<Wanted>,
+    manifests: Vec<Whole>,
+    volumes: Volumes,
+}
+
+/// Runs the cluster until a signal ends it.
+pub fn run(args: &UpArgs, printer: &mut Printer) -> Result<Found, Failure> {
+    crate::logging::start(args.verbosity, args.logging_format);
+    let plan = Plan {
+        args,
+        chosen: Chosen::read(&args.controllers, printer)?,
+        nodes: machines::wanted(args)?,
+        manifests: manifests::read(&args.file)?,
+        volumes: Volumes::open(args)?,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the process cannot start its threads: {error}")))?;
+    runtime.block_on(plan.carry_out(printer))
+}
+
+impl Plan<'_> {
+    async fn carry_out(&self, printer: &mut Printer) -> Result<Found, Failure> {
+        let signals = Signals::new()?;
+        let begun = Instant::now();
+        printer.progress(&format!("opening {}", self.args.data_dir.display()));
+        let server = start(&self.server()).await.map_err(|error| trouble::at_start(&error, self.args))?;
+        server.notes.iter().for_each(|note| printer.note(&note.to_string()));
+        let Started { core, listener, kubeconfig, .. } = server;
+        let address = listener.address()?;
+        let parts = Parts::new(&core);
+        let serving = tokio::spawn(listener.serve(ApiService::new(core.clone()), parts.stopping()));
+
+        let work = async {
+            let class = self.bring_up(&core, &parts, printer).await?;
+            printer.end_progress();
+            printer.say(&format!("The cluster is up after {:.1} s.", begun.elapsed().as_secs_f64()));
+            printer.say(&format!("  API         https://{address}"));
+            printer.say(&format!("  nodes       {}", self.nodes_in_words()));
+            printer.say(&format!("  volumes     {}", self.volumes_in_words(class.as_deref())));
+            printer.say(&format!("Try: kubectl --kubeconfig {} get nodes", kubeconfig.display()));
+            printer.say(if self.args.in_memory {
+                "Ctrl-C ends it, and nothing is kept."
+            } else {
+                "Ctrl-C ends it; the same command brings it back as it was."
+            });
+            printer.line(&kubeconfig.display().to_string())?;
+            std::future::pending::<Result<Infallible, Failure>>().await
+        };
+        let ended = tokio::select! {
+            biased;
+            () = signals.first() => Ok(Found::Placeable),
+            why = core.store.stopping() => Err(trouble::at_write(&why, self.args)),
+            () = parts.failed() => Err(Failure::new("a part of the cluster failed; see the log above")),
+            failed = work => failed.map(|never| match never {}),
+        };
+        printer.end_progress();
+        parts.shut_down().await;
+        // It ends by itself, as the parts do; what is left of its clients has had its time.
+        let _ = serving.await;
+        let refused = core.store.stopped();
+        core.store.close().await;
+        match (ended, refused) {
+            // The disk may have refused what made the rest fail.
+            (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, self.args)),
+            (ended, _) => ended,
+        }
+    }
+
+    fn server(&self) -> Options {
+        let args = self.args;
+        Options {
+            data_dir: args.data_dir.clone(),
+            in_memory: args.in_memory,
+            listen: args.listen,
+            housekeeping: self.chosen.housekeeping,
+            plugins: Plugins::default(),
+        }
+    }
+
+    /// Everything from an API that answers to nodes that are ready. Says which class is the default.
+    async fn bring_up(
+        &self,
+        core: &Arc<Core>,
+        parts: &Parts,
+        printer: &mut Printer,
+    ) -> Result<Option<String>, Failure> {
+        let (admin, objects) = (parts.admin(), parts.objects());
+        let unmade = |error: Error| Failure::new(format!("what the cluster begins with cannot be made: {error}"));
+        printer.progress("making roles and the class of volumes");
+        roles::ensure(&admin).await.map_err(unmade)?;
+        let class = storage::ensure_class(&objects).await.map_err(unmade)?;
+        let directories = self.volumes.provisioner()?;
+        for path in self.volumes.sweep(&objects).await? {
+            printer.note(&format!(
+                "{} belongs to no volume of this cluster, and is kept because it is not empty",
+                path.display()
+            ));
+        }
+        printer.progress("starting controllers, scheduler and nodes");
+        parts.start_controllers(&self.chosen, directories);
+        if self.args.scheduler {
+            parts.start_scheduler();
+        }
+        parts.start_nodes(machines::machines(self.args, &self.nodes));
+        if !self.manifests.is_empty() {
+            printer.progress(&format!("applying {} objects", self.manifests.len()));
+            manifests::apply(&self.manifests, core, &admin).await?;
+        }
+        printer.progress("waiting for nodes to be ready");
+        let (unready, strangers) = self.wait_for_nodes(parts).await.map_err(unmade)?;
+        if !unready.is_empty() {
+            let names = shortened(&unready);
+            printer.note(&format!("not ready after {} s: {names}", PATIENCE.as_secs()));
+        }
+        if !strangers.is_empty() {
+            let names = shortened(&strangers);
+            printer.note(&format!(
+                "nobody runs {names} any more: they go NotReady as machines that were switched off do; \
+                 start with more --nodes to have them back, or `kubectl delete node` them"
+            ));
+        }
+        Ok(class)
+    }
+
+    /// Waits until the nodes are ready, but not for ever. Gives back those that are not, and those that are not ours.
+    async fn wait_for_nodes(&self, parts: &Parts) -> Result<(Vec<String>, Vec<String>), Error> {
+        let objects = parts.objects();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let list: Value = objects.send(http::Method::GET, &Resource::NODES.collection(None), None).await?;
+            let nodes = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let name = |node: &Value| node["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let ready: Vec<String> = nodes.iter().filter(|node| is_ready(node)).map(name).collect();
+            let mut unready: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
+            unready.retain(|name| !ready.contains(name));
+            if unready.is_empty() || Instant::now() >= end {
+                let ours = |name: &String| self.nodes.iter().any(|node| node.name == *name);
+                return Ok((unready, nodes.iter().map(name).filter(|name| !ours(name)).collect()));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn nodes_in_words(&self) -> String {
+        if self.nodes.is_empty() {
+            return "none; --nodes N simulates some".to_owned();
+        }
+        machines::by_zone(&self.nodes)
+    }
+
+    fn volumes_in_words(&self, class: Option<&str>) -> String {
+        let folder = self.volumes.root().display();
+        match class {
+            Some(storage::CLASS) => format!("class {} (default): directories in {folder}", storage::CLASS),
+            Some(other) => format!("class {other} is the default; those of class {} are in {folder}", storage::CLASS),
+            None => format!("no class is the default; those of class {} are in {folder}", storage::CLASS),
+        }
+    }
+}
+
+fn is_ready(node: &Value) -> bool {
+    let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// The first names, and how many more there are.
+fn shortened(names: &[String]) -> String {
+    const NAMED: usize = 5;
+    match names.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
+        None => names.join(", "),
+    }
+}
