@@ -11,10 +11,14 @@
 //! upstream's name and can be left out, so that a real kube-controller-manager can take its place, one by one.
 
 pub mod children;
+pub mod daemon_set;
 pub mod kinds;
 pub mod pods;
+pub mod portion;
 pub mod remove;
+pub mod revisions;
 mod start;
+pub mod stateful_set;
 pub mod world;
 
 pub use start::{Controller, Options, start};

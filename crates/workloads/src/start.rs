@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
+use crate::{daemon_set, stateful_set};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,8 +88,8 @@ pub fn start(context: &Context, options: &Options) -> World {
         match controller {
             Controller::Deployment => {}
             Controller::ReplicaSet => {}
-            Controller::StatefulSet => {}
-            Controller::DaemonSet => {}
+            Controller::StatefulSet => stateful_set::start(context, &world),
+            Controller::DaemonSet => daemon_set::start(context, &world),
             Controller::Job => {}
             Controller::Disruption => {}
             Controller::NodeLifecycle => {}

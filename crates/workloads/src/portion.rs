@@ -1,0 +1,38 @@
+//! A number, or a share of one: `3` or `25%`.
+
+use serde_json::Value;
+
+/// How many that is of `total`. A share is rounded up or down. `None` where it is neither.
+pub fn of(value: &Value, total: i64, up: bool) -> Option<i64> {
+    if let Some(number) = value.as_i64() {
+        return Some(number);
+    }
+    let percent: i64 = value.as_str()?.strip_suffix('%')?.parse().ok()?;
+    let share = i128::from(percent) * i128::from(total);
+    let rounded = if up { share.saturating_add(99).div_euclid(100) } else { share.div_euclid(100) };
+    i64::try_from(rounded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::of;
+
+    #[test]
+    fn shares_are_rounded_as_asked_for() {
+        for (value, total, up, wanted) in [
+            (json!(3), 10, true, Some(3)),
+            (json!("25%"), 10, true, Some(3)),
+            (json!("25%"), 10, false, Some(2)),
+            (json!("30%"), 10, true, Some(3)),
+            (json!("100%"), 7, false, Some(7)),
+            (json!("0%"), 7, true, Some(0)),
+            (json!("x%"), 7, true, None),
+            (json!("7"), 7, true, None),
+            (json!(null), 7, true, None),
+        ] {
+            assert_eq!(of(&value, total, up), wanted, "{value} of {total}");
+        }
+    }
+}
