@@ -35,7 +35,7 @@ pub const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default
 
 /// The annotations that anything here reads. All others (a last-applied configuration can be large) are skipped while
 /// decoding.
-pub const READ_ANNOTATIONS: [&str; 12] = [
+pub const READ_ANNOTATIONS: [&str; 15] = [
     BETA_STORAGE_CLASS,
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -48,6 +48,9 @@ pub const READ_ANNOTATIONS: [&str; 12] = [
     MIGRATED_PLUGINS,
     DEFAULT_CLASS,
     BETA_DEFAULT_CLASS,
+    JOB_INDEX,
+    JOB_INDEX_FAILURES,
+    JOB_INDEX_IGNORED_FAILURES,
 ];
 
 /// Label that every namespace has: its own name.
@@ -60,8 +63,12 @@ pub const STATEFUL_SET_POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 pub const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 /// Labels on a Job's pods: the job's name, in its present and its first spelling.
 pub const JOB_NAMES: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
-/// Label on an Indexed Job's pods: the index.
+/// Label and annotation on an Indexed Job's pods: the index.
 pub const JOB_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Annotation on such pods: how many of the same index failed before.
+pub const JOB_INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+/// Annotation on such pods: how many more failed, and were not to be counted.
+pub const JOB_INDEX_IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
 
 /// Taint of a node that is not ready.
 pub const TAINT_NOT_READY: &str = "node.kubernetes.io/not-ready";

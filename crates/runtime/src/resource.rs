@@ -41,6 +41,10 @@ impl Resource {
     pub const ATTACHMENTS: Self = storage("volumeattachments", "VolumeAttachment", false);
     /// CSIStorageCapacities.
     pub const CAPACITIES: Self = storage("csistoragecapacities", "CSIStorageCapacity", true);
+    /// ServiceAccounts.
+    pub const SERVICE_ACCOUNTS: Self = core("serviceaccounts", "ServiceAccount", true);
+    /// ConfigMaps.
+    pub const CONFIG_MAPS: Self = core("configmaps", "ConfigMap", true);
     /// Services.
     pub const SERVICES: Self = core("services", "Service", true);
     /// ReplicationControllers.

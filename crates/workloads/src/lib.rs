@@ -11,14 +11,23 @@
 //! upstream's name and can be left out, so that a real kube-controller-manager can take its place, one by one.
 
 pub mod children;
+pub mod conditions;
 pub mod daemon_set;
+pub mod disruption;
+pub mod job;
 pub mod kinds;
+pub mod node_lifecycle;
+pub mod on_node;
+pub mod pod_gc;
 pub mod pods;
 pub mod portion;
 pub mod remove;
 pub mod revisions;
+pub mod service_account;
 mod start;
 pub mod stateful_set;
+pub mod taint_eviction;
+pub mod times;
 pub mod world;
 
 pub use start::{Controller, Options, start};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
-use crate::{daemon_set, stateful_set};
+use crate::{daemon_set, disruption, job, node_lifecycle, pod_gc, service_account, stateful_set, taint_eviction};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +29,17 @@ pub enum Controller {
     TaintEviction,
     /// Removes pods whose node is gone.
     PodGc,
+    /// Removes jobs that have been over for long enough.
+    TtlAfterFinished,
+    /// Gives every namespace a ServiceAccount.
+    ServiceAccount,
+    /// Gives every namespace the API server's certificate, where [`Options::root_ca`] has one.
+    RootCa,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Deployment,
         Self::ReplicaSet,
         Self::StatefulSet,
@@ -43,6 +49,9 @@ impl Controller {
         Self::NodeLifecycle,
         Self::TaintEviction,
         Self::PodGc,
+        Self::TtlAfterFinished,
+        Self::ServiceAccount,
+        Self::RootCa,
     ];
 
     /// The name that `--controllers` knows it by: upstream's.
@@ -57,6 +66,9 @@ impl Controller {
             Self::NodeLifecycle => "node-lifecycle-controller",
             Self::TaintEviction => "taint-eviction-controller",
             Self::PodGc => "pod-garbage-collector-controller",
+            Self::TtlAfterFinished => "ttl-after-finished-controller",
+            Self::ServiceAccount => "serviceaccount-controller",
+            Self::RootCa => "root-ca-certificate-publisher-controller",
         }
     }
 
@@ -71,13 +83,25 @@ impl Controller {
 pub struct Options {
     /// Those that run.
     pub run: BTreeSet<Controller>,
+    /// How nodes are watched.
+    pub node_lifecycle: node_lifecycle::Options,
+    /// Which pods are kept.
+    pub pod_gc: pod_gc::Options,
+    /// The certificate (PEM) that every namespace is given to know the API server by.
+    pub root_ca: Option<String>,
     /// How long until everything is listed again, in case a watch skipped something.
     pub relist: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { run: Controller::ALL.into(), relist: reflector::RELIST }
+        Self {
+            run: Controller::ALL.into(),
+            node_lifecycle: node_lifecycle::Options::default(),
+            pod_gc: pod_gc::Options::default(),
+            root_ca: None,
+            relist: reflector::RELIST,
+        }
     }
 }
 
@@ -90,11 +114,18 @@ pub fn start(context: &Context, options: &Options) -> World {
             Controller::ReplicaSet => {}
             Controller::StatefulSet => stateful_set::start(context, &world),
             Controller::DaemonSet => daemon_set::start(context, &world),
-            Controller::Job => {}
-            Controller::Disruption => {}
-            Controller::NodeLifecycle => {}
-            Controller::TaintEviction => {}
-            Controller::PodGc => {}
+            Controller::Job => job::start(context, &world),
+            Controller::Disruption => disruption::start(context, &world),
+            Controller::NodeLifecycle => node_lifecycle::start(context, &world, options.node_lifecycle),
+            Controller::TaintEviction => taint_eviction::start(context, &world),
+            Controller::PodGc => pod_gc::start(context, &world, options.pod_gc),
+            Controller::TtlAfterFinished => job::ttl::start(context, &world),
+            Controller::ServiceAccount => service_account::start(context),
+            Controller::RootCa => {
+                if let Some(certificate) = &options.root_ca {
+                    service_account::start_root_ca(context, certificate);
+                }
+            }
         }
     }
     world.start(context, options.relist);

@@ -19,6 +19,9 @@ use crate::volumes::templates::{Kind, path};
 /// How long nothing may change at the end: longer than the pauses in which controllers count again.
 const QUIET: Duration = Duration::from_secs(3);
 
+/// What the last name that was only said by its beginning is kept as.
+const FIRST: &str = "first";
+
 /// A story on its ground.
 #[derive(Debug)]
 pub struct Player {
@@ -148,17 +151,26 @@ impl Player {
         Ok(())
     }
 
-    /// The path of `KIND/NAME`; a name that ends with `*` is the first that begins so.
-    fn path(&self, reference: &str) -> Result<String> {
+    /// The path of `KIND/NAME`; a name that ends with `*` is the first that begins so, and is kept.
+    fn path(&mut self, reference: &str) -> Result<String> {
         let Some(begin) = reference.strip_suffix('*') else { return self.stage.path(reference) };
         let begin = fill(begin, &self.stage.id, &self.stage.kept);
         let seen = self.stage.glance().of(&self.stage.id);
         let found = seen.objects.keys().find(|name| name.starts_with(&begin));
-        path(found.with_context(|| format!("nothing is called {reference}"))?, &self.stage.id)
+        let found = found.with_context(|| format!("nothing is called {reference}"))?;
+        let name = found.split_once('/').map_or(found.as_str(), |(_, name)| name);
+        self.stage.kept.insert(FIRST.to_owned(), name.to_owned());
+        path(found, &self.stage.id)
     }
 
     /// Takes away what the story made: what it is about has been seen.
-    async fn clear(&self) {
+    async fn clear(&mut self) {
+        // Pods of a node that says nothing would stay.
+        let cut: Vec<String> = self.story.steps.iter().filter_map(|step| step.cut_off.clone()).collect();
+        for node in cut {
+            let node = fill(&node, &self.stage.id, &self.stage.kept);
+            let _ = self.cut(&node, Value::Null).await;
+        }
         let background = json!({"propagationPolicy": "Background"});
         let namespace = format!("/api/v1/namespaces/{}", self.stage.id);
         let mut paths = vec![namespace];

@@ -9,7 +9,7 @@
 //! - until: {objects: {deployment/web: {/status/readyReplicas: 3}}, count: {pod/web-: 3}}
 //! - scale: deployment/web
 //!   to: 5
-//! - patch: deployment/web         # as kubectl patches; `pod/web-*` is the first whose name begins so
+//! - patch: deployment/web         # as kubectl patches; `pod/web-*` is the first whose name begins so, and then ${first}
 //!   with: {spec: {paused: true}}
 //! - status: pod/web-0             # its status, as its node would say it
 //!   with: {phase: Failed}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::ground::Ground;
@@ -36,9 +37,11 @@ pub async fn play_real() -> Result<Outcomes> {
     let (alone, together): (Vec<&Story>, Vec<&Story>) = stories.iter().partition(|story| story.alone);
     let mut outcomes = side_by_side(&ground, &together).await?;
     for (index, story) in alone.into_iter().enumerate() {
-        ground.renew_nodes().await?;
-        let player = player(&ground, story, format!("alone{index:02}"));
-        outcomes.insert(story.name.clone(), player.play().await);
+        let outcome = match ground.renew_nodes().await {
+            Ok(()) => player(&ground, story, format!("alone{index:02}")).play().await,
+            Err(why) => Outcome { state: Value::Null, failure: Some(format!("not played: {why:#}")) },
+        };
+        outcomes.insert(story.name.clone(), outcome);
     }
     ground.alive()?;
     Ok(Outcomes { outcomes, stories })

@@ -20,7 +20,7 @@ pub use claim::PersistentVolumeClaim;
 pub use class::{PriorityClass, StorageClass};
 pub use csi::{CsiDriver, CsiNode, CsiStorageCapacity, VolumeAttachment};
 pub use meta::{ObjectMeta, OwnerReference};
-pub use node::Node;
+pub use node::{Node, Taint};
 pub use pod::Pod;
 pub use selectors::{RawLabelSelector, RawNodeSelector};
 pub use volume::PersistentVolume;

@@ -1,0 +1,248 @@
+//! What is known of a node's health: what it says, and when it last said anything, by this process's own clock.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use plimsoll_api::kinds::{Node, Taint};
+use plimsoll_api::names;
+use plimsoll_runtime::{Mirrored, Whole};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::times;
+
+/// A condition of a node.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Condition {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: String,
+    last_heartbeat_time: String,
+}
+
+/// What is read of a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) zone: String,
+    /// Whether it does not count for its zone's state.
+    pub(super) excluded: bool,
+    created: String,
+    unschedulable: bool,
+    pub(super) taints: Vec<Taint>,
+    pub(super) conditions: Vec<Condition>,
+}
+
+/// Label: the node does not count when it is asked how much of a zone is out of reach.
+const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
+
+/// Which taint goes with which condition.
+const TAINTS: [(&str, &str, &str); 6] = [
+    ("Ready", "False", names::TAINT_NOT_READY),
+    ("Ready", "Unknown", names::TAINT_UNREACHABLE),
+    ("MemoryPressure", "True", names::TAINT_MEMORY_PRESSURE),
+    ("DiskPressure", "True", names::TAINT_DISK_PRESSURE),
+    ("NetworkUnavailable", "True", names::TAINT_NETWORK_UNAVAILABLE),
+    ("PIDPressure", "True", names::TAINT_PID_PRESSURE),
+];
+
+/// Whether a NoSchedule taint of this key is this controller's to give and take.
+pub(super) fn is_own(key: &str) -> bool {
+    key == names::TAINT_UNSCHEDULABLE || TAINTS.iter().any(|(_, _, own)| *own == key)
+}
+
+impl Facts {
+    /// Reads a node.
+    pub(super) fn of(node: &Whole<Node>) -> Self {
+        let meta = node.meta();
+        let label = |key: &str| meta.labels.get(key);
+        let zone = label("failure-domain.beta.kubernetes.io/zone").or_else(|| label("topology.kubernetes.io/zone"));
+        let region =
+            label("failure-domain.beta.kubernetes.io/region").or_else(|| label("topology.kubernetes.io/region"));
+        let zone = match (region.unwrap_or_default(), zone.unwrap_or_default()) {
+            ("", "") => String::new(),
+            (region, zone) => format!("{region}:\0:{zone}"),
+        };
+        let conditions = node.value()["status"]["conditions"].take();
+        Self {
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            zone,
+            excluded: label(EXCLUDED).is_some(),
+            created: meta.creation_timestamp.clone(),
+            unschedulable: node.slim.spec.unschedulable,
+            taints: node.slim.spec.taints.clone(),
+            conditions: serde_json::from_value(conditions).unwrap_or_default(),
+        }
+    }
+
+    /// What it says about being ready.
+    pub(super) fn ready(&self) -> Option<&Condition> {
+        self.conditions.iter().find(|c| c.kind == "Ready")
+    }
+
+    /// Whether it has a taint.
+    pub(super) fn has(&self, key: &str, effect: &str) -> bool {
+        self.taints.iter().any(|t| t.key == key && t.effect == effect)
+    }
+
+    /// The keys of the NoSchedule taints that go with what is said of it.
+    pub(super) fn no_schedule(&self) -> Vec<&'static str> {
+        let by_condition = self.conditions.iter().filter_map(|c| {
+            TAINTS.iter().find(|(kind, status, _)| c.kind == *kind && c.status == *status).map(|(_, _, key)| *key)
+        });
+        by_condition.chain(self.unschedulable.then_some(names::TAINT_UNSCHEDULABLE)).collect()
+    }
+}
+
+/// When a node last showed that it lives.
+#[derive(Clone, Debug)]
+pub(super) struct Health {
+    /// By this process's clock: the clocks of nodes may differ.
+    pub(super) probe: Timestamp,
+    ready: Option<Condition>,
+    pub(super) lease: Option<Renewal>,
+}
+
+/// A lease as it was last seen.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Renewal {
+    /// The lease's version.
+    pub(super) version: String,
+    /// When its node says that it renewed it.
+    pub(super) time: Option<Timestamp>,
+}
+
+impl Health {
+    /// The health after a look at a node and its lease.
+    pub(super) fn after(saved: Option<&Self>, node: &Facts, lease: Option<Renewal>, now: Timestamp) -> Self {
+        let current = node.ready();
+        let news = match saved {
+            None => current.is_some(),
+            Some(saved) => match (&saved.ready, current) {
+                (None, None) => false,
+                (Some(saved), Some(current)) => saved.last_heartbeat_time != current.last_heartbeat_time,
+                _ => true,
+            },
+        };
+        let probe = match saved {
+            _ if news => now,
+            Some(saved) => saved.probe,
+            None => times::read(&node.created).unwrap_or(now),
+        };
+        let known = saved.and_then(|saved| saved.lease.clone());
+        let renewed = lease.as_ref().is_some_and(|new| known.as_ref().is_none_or(|old| old.time < new.time));
+        let probe = if renewed { now } else { probe };
+        let seen = if renewed || known.is_none() { lease } else { known };
+        Self { probe, ready: current.cloned(), lease: seen }
+    }
+
+    /// Whether the node has been silent for longer than it may.
+    pub(super) fn is_silent(&self, grace: Duration, now: Timestamp) -> bool {
+        now > times::plus(self.probe, i64::try_from(grace.as_secs()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Says in a node's conditions that nothing is known of it. The network's is left alone: no kubelet reports it.
+pub(super) fn forget(node: &mut Value, now: Timestamp) {
+    let created = node["metadata"]["creationTimestamp"].clone();
+    let now = times::written(now);
+    if !node["status"]["conditions"].is_array() {
+        node["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = node["status"]["conditions"].as_array_mut() else { return };
+    for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
+        match conditions.iter_mut().find(|c| c["type"] == kind) {
+            None => conditions.push(json!({"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
+                "message": "Kubelet never posted node status.", "lastHeartbeatTime": created,
+                "lastTransitionTime": now})),
+            Some(known) if known["status"] != "Unknown" => {
+                known["status"] = json!("Unknown");
+                known["reason"] = json!("NodeStatusUnknown");
+                known["message"] = json!("Kubelet stopped posting node status.");
+                known["lastTransitionTime"] = json!(now);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn node(ready: Option<(&str, &str)>) -> Facts {
+        let conditions = ready.map(|(status, heartbeat)| Condition {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+            last_heartbeat_time: heartbeat.to_owned(),
+        });
+        Facts {
+            created: "1970-01-01T00:00:10Z".to_owned(),
+            conditions: conditions.into_iter().collect(),
+            ..Facts::default()
+        }
+    }
+
+    fn lease(second: i64) -> Option<Renewal> {
+        Some(Renewal { version: second.to_string(), time: Some(at(second)) })
+    }
+
+    #[test]
+    fn a_node_lives_by_its_status_or_its_lease() {
+        let grace = Duration::from_secs(50);
+        let silent = |health: &Health, now: i64| health.is_silent(grace, at(now));
+        // One that never said anything is given time from when it was made.
+        let never = Health::after(None, &node(None), None, at(20));
+        assert_eq!((never.probe, silent(&never, 60), silent(&never, 61)), (at(10), false, true));
+        // One that this process sees for the first time is given time from now, however old its word is.
+        let first = Health::after(None, &node(Some(("True", "a"))), None, at(1000));
+        assert_eq!((first.probe, silent(&first, 1050), silent(&first, 1051)), (at(1000), false, true));
+        // The same word again is no news, a new one is, and so is a renewed lease.
+        let same = Health::after(Some(&first), &node(Some(("True", "a"))), None, at(1040));
+        assert_eq!(same.probe, at(1000));
+        let new = Health::after(Some(&same), &node(Some(("True", "b"))), None, at(1045));
+        assert_eq!(new.probe, at(1045));
+        let leased = Health::after(Some(&new), &node(Some(("True", "b"))), lease(7), at(1060));
+        assert_eq!(leased.probe, at(1060));
+        let stale = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(7), at(1070));
+        assert_eq!(stale.probe, at(1060));
+        let older = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(6), at(1070));
+        assert_eq!((older.probe, older.lease), (at(1060), lease(7)));
+        let renewed = Health::after(Some(&stale), &node(Some(("True", "b"))), lease(8), at(1080));
+        assert_eq!((renewed.probe, renewed.lease), (at(1080), lease(8)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_in_upstreams_words() {
+        let mut node = json!({"metadata": {"creationTimestamp": "c"}, "status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": "h", "lastTransitionTime": "t"},
+            {"type": "DiskPressure", "status": "Unknown", "reason": "x"},
+            {"type": "NetworkUnavailable", "status": "False"}]}});
+        forget(&mut node, at(5));
+        let never = |kind: &str| {
+            json!({"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
+            "message": "Kubelet never posted node status.", "lastHeartbeatTime": "c",
+            "lastTransitionTime": "1970-01-01T00:00:05Z"})
+        };
+        assert_eq!(
+            node["status"]["conditions"],
+            json!([
+                {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "lastHeartbeatTime": "h",
+                 "message": "Kubelet stopped posting node status.", "lastTransitionTime": "1970-01-01T00:00:05Z"},
+                {"type": "DiskPressure", "status": "Unknown", "reason": "x"},
+                {"type": "NetworkUnavailable", "status": "False"},
+                never("MemoryPressure"), never("PIDPressure"),
+            ])
+        );
+        let once = node.clone();
+        forget(&mut node, at(9));
+        assert_eq!(node, once);
+    }
+}
