@@ -13,6 +13,7 @@
 pub mod children;
 pub mod conditions;
 pub mod daemon_set;
+pub mod deployment;
 pub mod disruption;
 pub mod job;
 pub mod kinds;
@@ -22,6 +23,7 @@ pub mod pod_gc;
 pub mod pods;
 pub mod portion;
 pub mod remove;
+pub mod replica_set;
 pub mod revisions;
 pub mod service_account;
 mod start;

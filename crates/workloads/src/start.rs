@@ -6,7 +6,10 @@ use std::time::Duration;
 use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
-use crate::{daemon_set, disruption, job, node_lifecycle, pod_gc, service_account, stateful_set, taint_eviction};
+use crate::{
+    daemon_set, deployment, disruption, job, node_lifecycle, pod_gc, replica_set, service_account, stateful_set,
+    taint_eviction,
+};
 
 /// A controller that can be turned off, because somebody else does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +18,8 @@ pub enum Controller {
     Deployment,
     /// Keeps as many pods as asked for.
     ReplicaSet,
+    /// The same for what came before ReplicaSets.
+    ReplicationController,
     /// Keeps pods with names and claims of their own.
     StatefulSet,
     /// Keeps a pod on every node.
@@ -39,9 +44,10 @@ pub enum Controller {
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Deployment,
         Self::ReplicaSet,
+        Self::ReplicationController,
         Self::StatefulSet,
         Self::DaemonSet,
         Self::Job,
@@ -59,6 +65,7 @@ impl Controller {
         match self {
             Self::Deployment => "deployment-controller",
             Self::ReplicaSet => "replicaset-controller",
+            Self::ReplicationController => "replicationcontroller-controller",
             Self::StatefulSet => "statefulset-controller",
             Self::DaemonSet => "daemonset-controller",
             Self::Job => "job-controller",
@@ -110,8 +117,9 @@ pub fn start(context: &Context, options: &Options) -> World {
     let world = World::default();
     for controller in &options.run {
         match controller {
-            Controller::Deployment => {}
-            Controller::ReplicaSet => {}
+            Controller::Deployment => deployment::start(context, &world),
+            Controller::ReplicaSet => replica_set::start(context, &world),
+            Controller::ReplicationController => replica_set::start_controllers(context, &world),
             Controller::StatefulSet => stateful_set::start(context, &world),
             Controller::DaemonSet => daemon_set::start(context, &world),
             Controller::Job => job::start(context, &world),
