@@ -35,6 +35,10 @@ const FLEETING: [&str; 19] = [
     "verdict",
 ];
 
+/// What the nodes say is left out: they are the same on both, and say it one after the other, long after it happened where many pods
+/// come and go at once.
+const OF_NODES: &str = " (kubelet) ";
+
 /// Whether an event comes or not as things race, in any story and under upstream alone: somebody was a moment too late and tries again,
 /// or a claim was looked at before its pod had a node. When claims say what is compared by the scenarios of claims and volumes.
 pub fn races(event: &str) -> bool {
@@ -73,7 +77,8 @@ impl Telling {
                 objects.insert(in_order.text(&format!("node/{name}")), health(node));
             }
         }
-        let mut events: Vec<String> = seen.events.iter().map(|event| in_order(&names.event(event))).collect();
+        let told = seen.events.iter().filter(|event| !event.contains(OF_NODES));
+        let mut events: Vec<String> = told.map(|event| in_order(&names.event(event))).collect();
         events.sort();
         events.dedup();
         json!({"objects": objects, "events": events})
