@@ -53,10 +53,19 @@ impl Embedded {
 
     /// Starts the built program, with further arguments of `plimsoll apiserver`.
     pub async fn program(plimsoll: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::command(plimsoll, "apiserver", arguments).await
+    }
+
+    /// Starts the built program, with further arguments of `plimsoll up`: a whole cluster.
+    pub async fn up(plimsoll: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::command(plimsoll, "up", arguments).await
+    }
+
+    async fn command(plimsoll: &Path, name: &str, arguments: &[&str]) -> Result<Self> {
         let folder = Folder::new("embedded")?;
         std::fs::write(folder.path().join("tokens.csv"), identities::token_file())?;
         let mut command = Command::new(plimsoll);
-        command.args(["apiserver", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path()).args(arguments);
+        command.args([name, "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path()).args(arguments);
         let mut process = Process::start(folder.path(), "plimsoll", &mut command)?;
         let address = said_address(&mut process).await?;
         let client = Client::new(address, &authority(folder.path())?)?;

@@ -43,6 +43,8 @@ pub struct Options {
     pub fsync: bool,
     /// Whether kube-apiserver writes down every request, in `audit.log` of its folder.
     pub audit: bool,
+    /// Whether nodes report to it: then new ones are tainted until they are ready.
+    pub nodes: bool,
     /// Admission plugins that are on beside those that kube-apiserver has on by itself, with commas between them.
     pub admission: &'static str,
 }
@@ -81,8 +83,11 @@ impl Upstream {
             .args(["--secure-port", &port.to_string(), "--authorization-mode", "RBAC"])
             .args(["--service-account-issuer", "https://kubernetes.default.svc"])
             .args(["--service-cluster-ip-range", "10.0.0.0/24"])
-            // No token controller and no kubelets run here: pods would wait for both.
-            .args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+            // No token controller runs here, and mostly no kubelets: pods would wait for both.
+            .args([
+                "--disable-admission-plugins",
+                if options.nodes { "ServiceAccount" } else { "ServiceAccount,TaintNodesByCondition" },
+            ])
             .arg("--cert-dir")
             .arg(at("certs"))
             .arg("--token-auth-file")

@@ -16,10 +16,52 @@ pub struct Conditions {
     /// By object: `gone`, `there`, or what stands at each JSON pointer. `null` is nothing there, `{not: x}` anything else than x,
     /// `{any: true}` anything at all.
     pub objects: BTreeMap<String, Value>,
+    /// How many objects there are whose `KIND/NAME` begins so: a number, or `{are: 3, with: {/status/phase: Running}}`.
+    pub count: BTreeMap<String, Count>,
     /// Events that must have come: `OBJECT TYPE REASON (COMPONENT) MESSAGE`, or the beginning of that.
     pub events: Vec<String>,
     /// Events that must not have come.
     pub never: Vec<String>,
+}
+
+/// A number of objects.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Count {
+    /// All whose name begins so.
+    All(usize),
+    /// Those of them with this at these JSON pointers.
+    Some {
+        /// How many.
+        are: usize,
+        /// As in `objects`.
+        with: BTreeMap<String, Value>,
+    },
+}
+
+impl Count {
+    fn filled(&self, id: &str, values: &BTreeMap<String, String>) -> Self {
+        match self {
+            Self::All(number) => Self::All(*number),
+            Self::Some { are, with } => {
+                let with = with.iter().map(|(pointer, value)| (pointer.clone(), fill_value(value, id, values)));
+                Self::Some { are: *are, with: with.collect() }
+            }
+        }
+    }
+
+    /// What is counted of some objects, and how many there should be.
+    fn of<'a>(&self, objects: impl Iterator<Item = &'a Value>) -> (usize, usize) {
+        match self {
+            Self::All(number) => (objects.count(), *number),
+            Self::Some { are, with } => {
+                let as_wanted = |object: &&Value| {
+                    with.iter().all(|(at, wanted)| holds(wanted, &object.pointer(at).cloned().unwrap_or_default()))
+                };
+                (objects.filter(as_wanted).count(), *are)
+            }
+        }
+    }
 }
 
 impl Conditions {
@@ -28,6 +70,7 @@ impl Conditions {
         let text = |text: &String| fill(text, id, values);
         Self {
             objects: self.objects.iter().map(|(key, value)| (text(key), fill_value(value, id, values))).collect(),
+            count: self.count.iter().map(|(begin, count)| (text(begin), count.filled(id, values))).collect(),
             events: self.events.iter().map(text).collect(),
             never: self.never.iter().map(text).collect(),
         }
@@ -52,6 +95,13 @@ impl Conditions {
                         }
                     }
                 }
+            }
+        }
+        for (begin, count) in &self.count {
+            let named = seen.objects.iter().filter(|(reference, _)| reference.starts_with(begin.as_str()));
+            let (found, wanted) = count.of(named.map(|(_, object)| object));
+            if found != wanted {
+                unmet.push(format!("{found} of {begin}, not {wanted} {count:?}"));
             }
         }
         for wanted in &self.events {

@@ -7,18 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::templates::Kind;
 use super::verdict;
-use crate::client::Client;
+use crate::client::{Client, Connection};
+use crate::identities::{ADMIN, token};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// The kinds that are looked at.
+/// The kinds that are looked at in scenarios of claims and volumes.
 pub const OBSERVED: [&str; 3] = ["pv", "pvc", "pod"];
 
 /// What there is of one scenario.
@@ -46,6 +49,11 @@ struct Lists {
 }
 
 impl Look {
+    /// All objects of a kind, whosever they are.
+    pub fn all(&self, short: &str) -> impl Iterator<Item = &Value> {
+        self.lists.objects.iter().filter(move |(kind, _)| kind.short == short).map(|(_, object)| object)
+    }
+
     /// The part of the scenario with this id.
     pub fn of(&self, id: &str) -> Seen {
         let mut seen = Seen::default();
@@ -89,34 +97,40 @@ impl Look {
     }
 }
 
-/// Looks again and again, until nobody listens any more.
-pub async fn observe(client: Client) -> Result<watch::Receiver<Look>> {
-    let (sender, receiver) = watch::channel(look(&client).await?);
+/// Looks at these kinds again and again, until nobody listens any more.
+pub async fn observe(client: Client, kinds: &'static [&'static str]) -> Result<watch::Receiver<Look>> {
+    let mut connection = client.connect().await?;
+    let (sender, receiver) = watch::channel(look(&mut connection, kinds).await?);
     tokio::spawn(async move {
         while !sender.is_closed() {
             sleep(PAUSE).await;
             // A server that is busy for a moment is asked again; the players' patience ends if it stays so.
-            if let Ok(look) = look(&client).await {
+            if let Ok(look) = look(&mut connection, kinds).await {
                 sender.send_replace(look);
+            } else if let Ok(another) = client.connect().await {
+                connection = another;
             }
         }
     });
     Ok(receiver)
 }
 
-async fn look(client: &Client) -> Result<Look> {
+async fn look(connection: &mut Connection, kinds: &[&str]) -> Result<Look> {
     let began = Instant::now();
     let mut lists = Lists::default();
-    for short in OBSERVED {
+    for short in kinds {
         let kind = Kind::of(short)?;
-        lists.objects.extend(list(client, &kind.everywhere()).await?.into_iter().map(|object| (kind, object)));
+        lists.objects.extend(list(connection, &kind.everywhere()).await?.into_iter().map(|object| (kind, object)));
     }
-    lists.events = list(client, "/api/v1/events").await?;
+    lists.events = list(connection, "/api/v1/events").await?;
     Ok(Look { began, lists: Arc::new(lists) })
 }
 
-async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
-    let (code, body) = client.get(path).await?;
+async fn list(connection: &mut Connection, path: &str) -> Result<Vec<Value>> {
+    let request = Request::get(path).header("authorization", format!("Bearer {}", token(ADMIN)));
+    let response = connection.send(request.body(Full::default())?).await?;
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await?.to_bytes();
     if code != 200 {
         bail!("GET {path}: {code} {}", String::from_utf8_lossy(&body));
     }

@@ -58,7 +58,7 @@ pub fn state(seen: &Seen, id: &str, kept: &BTreeMap<String, String>, subject: Su
 }
 
 /// The names of waiting pods in order: upstream lists them as its index happens to have them, now so, now so.
-fn in_order(event: &str) -> String {
+pub fn in_order(event: &str) -> String {
     let (begin, end) = ("waiting for pods ", " to be scheduled");
     let Some((before, rest)) = event.split_once(begin) else { return event.to_owned() };
     let mut names: Vec<&str> = rest.trim_end_matches(end).split(',').collect();
@@ -102,7 +102,8 @@ fn essence(reference: &str, object: &Value, subject: Subject) -> Value {
     json!({"deleting": deleting, "metadata": metadata, "spec": spec, "status": status})
 }
 
-fn texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
+/// A value with all its texts, keys included, changed.
+pub fn texts(value: &Value, change: &impl Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => change(text).into(),
         Value::Array(items) => items.iter().map(|item| texts(item, change)).collect(),
@@ -131,6 +132,11 @@ fn walk(at: &str, wanted: &Value, found: &Value, lines: &mut Vec<String>) {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
                 walk(&format!("{at}/{}", key.replace('/', "~1")), &wanted[key.as_str()], &found[key.as_str()], lines);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for index in 0..a.len() {
+                walk(&format!("{at}/{index}"), &a[index], &b[index], lines);
             }
         }
         _ if wanted == found => {}

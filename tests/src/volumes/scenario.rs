@@ -35,6 +35,7 @@ use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::provisioner::Answer;
+use super::records::Records;
 
 /// Whose work a folder of scenarios is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +55,13 @@ impl Subject {
         })
     }
 
-    /// The test that records what upstream comes to.
-    pub fn recorder(self) -> &'static str {
-        match self {
+    /// What upstream came to.
+    pub fn records(self) -> Records {
+        let recorder = match self {
             Self::Volumes => "volumes_upstream",
             Self::Scheduling => "scheduling_upstream",
-        }
+        };
+        Records { folder: self.folder(), recorder }
     }
 }
 

@@ -1,16 +1,15 @@
 //! The whole suite: all scenarios on one server, and what was recorded of kube-controller-manager.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::cluster::{Cast, Server, Setting};
-use super::observe::observe;
+use super::observe::{OBSERVED, observe};
 use super::outcome::{Outcome, SCHEDULER, differences};
 use super::play::Player;
+use super::records;
 use super::scenario::{Scenario, Subject};
 
 /// What all scenarios came to, by name.
@@ -19,7 +18,6 @@ pub struct Outcomes {
     outcomes: BTreeMap<String, Outcome>,
     scenarios: Vec<Scenario>,
     cast: Cast,
-    updates: bool,
 }
 
 /// Plays all scenarios. The tag keeps the names of several rounds on one server apart; it holds nothing but small letters.
@@ -35,7 +33,7 @@ pub async fn play_all(server: &Server, cast: Cast, tag: &str) -> Result<Outcomes
 pub async fn play_some(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&Scenario) -> bool) -> Result<Outcomes> {
     let mut scenarios = Scenario::all(cast.subject)?;
     scenarios.retain(picked);
-    let looks = observe(server.client().clone()).await?;
+    let looks = observe(server.client().clone(), &OBSERVED).await?;
     let mut groups: BTreeMap<Setting, Vec<(usize, &Scenario)>> = BTreeMap::new();
     for (index, scenario) in scenarios.iter().enumerate() {
         let (flags, controllers, bind_timeout) = (scenario.flags.clone(), scenario.controllers, scenario.bind_timeout);
@@ -70,8 +68,7 @@ pub async fn play_some(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&
             process.alive()?;
         }
     }
-    let updates = std::env::var_os("UPDATE").is_some();
-    Ok(Outcomes { outcomes, scenarios, cast, updates })
+    Ok(Outcomes { outcomes, scenarios, cast })
 }
 
 impl Outcomes {
@@ -96,7 +93,7 @@ impl Outcomes {
         };
         let ignored =
             |event: &str| !compared(event) || scenario.may_come.iter().any(|may| event.starts_with(may.as_str()));
-        match self.recorded(name) {
+        match self.cast.subject.records().read(name) {
             Ok(wanted) => {
                 let mut found = differences(&wanted, &outcome.state, ignored);
                 found.retain(|line| !scenario.may_differ.iter().any(|may| line.starts_with(may.as_str())));
@@ -143,37 +140,11 @@ impl Outcomes {
 
     /// Writes these outcomes down as upstream's, where `UPDATE` is set. What is not as its scenario expects is not written.
     pub fn record(&self) -> Result<()> {
-        if !self.updates {
-            return Ok(());
-        }
-        std::fs::create_dir_all(self.cast.subject.folder().join("recorded"))?;
-        for (name, outcome) in &self.outcomes {
-            if outcome.failure.is_none() {
-                std::fs::write(self.record_of(name), serde_json::to_string_pretty(&outcome.state)? + "\n")?;
-            }
-        }
-        Ok(())
+        self.cast.subject.records().record(&self.outcomes)
     }
 
     /// Writes every outcome into a folder, for the one who looks for the cause of a difference.
     pub fn write(&self, into: &std::path::Path) -> Result<()> {
-        std::fs::create_dir_all(into)?;
-        for (name, outcome) in &self.outcomes {
-            let failure = outcome.failure.as_ref().map(|why| format!("{why}\n")).unwrap_or_default();
-            let text = failure + &serde_json::to_string_pretty(&outcome.state)? + "\n";
-            std::fs::write(into.join(format!("{name}.json")), text)?;
-        }
-        Ok(())
-    }
-
-    fn record_of(&self, name: &str) -> PathBuf {
-        self.cast.subject.folder().join("recorded").join(format!("{name}.json"))
-    }
-
-    fn recorded(&self, name: &str) -> Result<Value> {
-        let (path, recorder) = (self.record_of(name), self.cast.subject.recorder());
-        let text = std::fs::read_to_string(&path);
-        let text = text.with_context(|| format!("{}: not recorded: run {recorder} with UPDATE=1", path.display()))?;
-        serde_json::from_str(&text).with_context(|| path.display().to_string())
+        records::write(&self.outcomes, into)
     }
 }

@@ -20,7 +20,7 @@ pub struct Kind {
     namespaced: bool,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 19] = [
     kind("pv", "PersistentVolume", "v1", "persistentvolumes", false),
     kind("pvc", "PersistentVolumeClaim", "v1", "persistentvolumeclaims", true),
     kind("pod", "Pod", "v1", "pods", true),
@@ -32,7 +32,14 @@ const KINDS: [Kind; 12] = [
     kind("pool", "CSIStorageCapacity", "storage.k8s.io/v1", "csistoragecapacities", true),
     kind("attachment", "VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", false),
     kind("priority", "PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", false),
+    kind("namespace", "Namespace", "v1", "namespaces", false),
     kind("statefulset", "StatefulSet", "apps/v1", "statefulsets", true),
+    kind("deployment", "Deployment", "apps/v1", "deployments", true),
+    kind("replicaset", "ReplicaSet", "apps/v1", "replicasets", true),
+    kind("daemonset", "DaemonSet", "apps/v1", "daemonsets", true),
+    kind("revision", "ControllerRevision", "apps/v1", "controllerrevisions", true),
+    kind("job", "Job", "batch/v1", "jobs", true),
+    kind("budget", "PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", true),
 ];
 
 const fn kind(
@@ -58,17 +65,20 @@ impl Kind {
 
     /// The path of its list, in a namespace where it has one.
     pub fn path(self, namespace: &str) -> String {
-        let group = if self.api_version == "v1" { "/api/v1".to_owned() } else { format!("/apis/{}", self.api_version) };
         if self.namespaced {
-            format!("{group}/namespaces/{namespace}/{}", self.plural)
+            format!("{}/namespaces/{namespace}/{}", self.group(), self.plural)
         } else {
-            format!("{group}/{}", self.plural)
+            self.everywhere()
         }
     }
 
     /// The path of its list over all namespaces.
     pub fn everywhere(self) -> String {
-        format!("/api/v1/{}", self.plural)
+        format!("{}/{}", self.group(), self.plural)
+    }
+
+    fn group(self) -> String {
+        if self.api_version == "v1" { "/api/v1".to_owned() } else { format!("/apis/{}", self.api_version) }
     }
 }
 
