@@ -44,7 +44,7 @@ impl<K: Kind> Mirrored for Bare<K> {
     const RESOURCE: Resource = K::RESOURCE;
 
     fn read(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(raw.get())
+        serde_json::from_str(text)
     }
 
     fn meta(&self) -> &ObjectMeta {

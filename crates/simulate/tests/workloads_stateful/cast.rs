@@ -31,7 +31,7 @@ pub async fn begin(bed: &Bed, folder: &Arc<TempDir>, nodes: &[&str]) -> Result<(
     }
     bed.start(Component::new(WORKLOADS, |context: Context| async move {
         let run = [Controller::StatefulSet, Controller::DaemonSet].into();
-        plimsoll_workloads::start(&context, &Workloads { run, relist: RELIST });
+        plimsoll_workloads::start(&context, &Workloads { run, relist: RELIST, ..Workloads::default() });
         context.tasks.stopping().await;
     }));
     let folder = folder.clone();
