@@ -44,9 +44,9 @@ pub async fn remove<T: Mirrored>(
             mirror.gone(&key, meta.version());
             Ok(false)
         }
-        Err(Error::Conflict(_)) if only == Only::Same => {
-            look(objects, mirror, seen).await?;
-            Ok(false)
+        Err(error @ Error::Conflict(_)) if only == Only::Same => {
+            // Another has the name by now; or it is still there, and the server could not do it for others' writes.
+            if look(objects, mirror, seen).await? { Err(error) } else { Ok(false) }
         }
         Err(error) => {
             // Whether it was done is not known, or it is another by now: who tries again decides by what is true.
@@ -74,20 +74,22 @@ fn left<T: Mirrored>(raw: &RawValue) -> Left<T> {
     if meta.deletion_timestamp.0 && waits { Left::Going(Box::new(object)) } else { Left::Gone(meta.version()) }
 }
 
-/// Reads the object as it is now, for the mirror to know.
-async fn look<T: Mirrored>(objects: &Objects, mirror: &Mirror<Whole<T>>, seen: &Whole<T>) -> Result<(), Error> {
+/// Reads the object as it is now, for the mirror to know. Returns whether it is the one that was seen, and not yet on its way out.
+async fn look<T: Mirrored>(objects: &Objects, mirror: &Mirror<Whole<T>>, seen: &Whole<T>) -> Result<bool, Error> {
     let meta = seen.meta();
     match objects.get::<Box<RawValue>>(T::RESOURCE, &meta.namespace, &meta.name).await? {
         Some(raw) => {
             let object =
                 Whole::<T>::read(raw.get()).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
+            let same = object.meta().uid == meta.uid && !object.meta().deletion_timestamp.0;
             mirror.set(Arc::new(object));
+            Ok(same)
         }
         None => {
             mirror.gone(&key_of(seen), meta.version());
+            Ok(false)
         }
     }
-    Ok(())
 }
 
 /// Whether a creation was refused because the whole namespace is on its way out: nobody need be told, nor try again.

@@ -12,14 +12,14 @@
 use std::sync::Arc;
 
 use plimsoll_engine::selector::LabelSelector;
-use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::write::{Part, Writer};
-use plimsoll_runtime::{Context, Error, Mirrored, Objects, Preconditions, Resource, Whole};
+use plimsoll_runtime::{Context, Error, Mirrored, Objects, Resource, Whole};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::children::{Children, Owner, claim};
 use crate::kinds::Revision;
+use crate::remove::{Only, remove};
 use crate::world::{self, World};
 
 /// Label on a DaemonSet's revisions and pods, and on a StatefulSet's pods: which revision.
@@ -167,13 +167,7 @@ impl History {
 
     /// Deletes a revision, that one and no other of its name.
     pub async fn delete(&self, record: &Record) -> Result<(), Error> {
-        let meta = record.object.meta();
-        let only_if = Preconditions { uid: Some(meta.uid.clone()), version: None };
-        match self.objects.delete(Resource::REVISIONS, &meta.namespace, &meta.name, &only_if).await {
-            Ok(()) | Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(error),
-        }
-        self.mirror.gone(&key_of(&*record.object), meta.version());
+        remove(&self.objects, &self.mirror, &*record.object, Only::Same).await?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! The garbage collector does the rest. A claim that another controller has is left to it.
 
+use plimsoll_api::kinds::OwnerReference;
 use serde_json::{Map, Value, json};
 
 use super::identity::claim_name;
@@ -51,27 +52,37 @@ pub(super) struct Kin<'a> {
 }
 
 /// Whether a reference is to that object by its name; its uid may be another's that had the name before.
-fn names(owner: &Owner, reference: &Value) -> bool {
-    reference["apiVersion"] == owner.resource.api_version().as_str()
-        && reference["kind"] == owner.resource.kind
-        && reference["name"] == owner.name.as_str()
-}
-
-fn is(owner: &Owner, reference: &Value) -> bool {
-    reference["uid"] == owner.uid.as_str()
+fn names(owner: &Owner, reference: &OwnerReference) -> bool {
+    reference.kind == owner.resource.kind
+        && reference.name == owner.name
+        && reference.api_version == owner.resource.api_version()
 }
 
 /// Whether the object's name is in the references, and another's uid with it.
-fn is_stale(owner: &Owner, references: &[Value]) -> bool {
-    references.iter().find(|r| names(owner, r)).is_some_and(|r| !is(owner, r))
+fn is_stale(owner: &Owner, references: &[OwnerReference]) -> bool {
+    references.iter().find(|r| names(owner, r)).is_some_and(|r| !owner.is(r))
 }
 
-fn is_controller(reference: &Value) -> bool {
-    reference["controller"] == true
+/// What is to become of a claim's references.
+#[derive(Debug)]
+pub(super) struct Correction<'a> {
+    /// Those that stay, by their places.
+    stay: Vec<usize>,
+    /// Who comes.
+    comes: Option<&'a Owner>,
+}
+
+impl Correction<'_> {
+    /// Changes a claim.
+    pub(super) fn apply(&self, claim: &mut Value) {
+        let references = &mut claim["metadata"]["ownerReferences"];
+        let stay = self.stay.iter().filter_map(|at| references.get(*at).cloned());
+        *references = stay.chain(self.comes.map(Owner::reference)).collect();
+    }
 }
 
 impl Kin<'_> {
-    /// The owners that the set gives a claim by its policy.
+    /// The owner that a claim has by the set's policy.
     fn wanted(&self) -> Option<&Owner> {
         match (self.retention.when_scaled, self.retention.when_deleted) {
             (false, false) => None,
@@ -81,56 +92,45 @@ impl Kin<'_> {
         }
     }
 
-    /// Whether a claim is of a pod or a set that had the name before and is gone: the garbage collector will take it.
-    fn is_of_predecessor(&self, references: &[Value]) -> bool {
-        is_stale(self.set, references) || self.is_of_earlier_pod(references)
-    }
-
-    /// Whether a claim is of a pod that had the name before.
-    pub(super) fn is_of_earlier_pod(&self, references: &[Value]) -> bool {
+    /// Whether a claim is of a pod that had the name before and is gone: it goes, too.
+    pub(super) fn is_of_earlier_pod(&self, references: &[OwnerReference]) -> bool {
         is_stale(self.pod, references)
     }
 
     /// Whether somebody else manages the claim. Where claims are kept anyway that is nobody's trouble.
-    pub(super) fn has_rival(&self, references: &[Value]) -> bool {
+    pub(super) fn has_rival(&self, references: &[OwnerReference]) -> bool {
         if self.retention == Retention::default() {
             return false;
         }
         references.iter().any(|reference| {
             match [self.set, self.pod].into_iter().find(|owner| names(owner, reference)) {
-                Some(owner) => !is(owner, reference),
-                None => is_controller(reference),
+                Some(owner) => !owner.is(reference),
+                None => reference.controller,
             }
         })
     }
 
-    /// The references that a claim is to have instead of `references`; `None` where those are right.
-    pub(super) fn correct(&self, references: &[Value]) -> Option<Vec<Value>> {
-        if self.is_of_predecessor(references) {
+    /// What is wrong with a claim's references; `None` where they are right, or the garbage collector's: what an earlier set or pod
+    /// of the name had goes with it.
+    pub(super) fn correct(&self, references: &[OwnerReference]) -> Option<Correction<'_>> {
+        if is_stale(self.set, references) || self.is_of_earlier_pod(references) {
             return None;
         }
-        let owns = |owner: &Owner| references.iter().any(|r| is(owner, r));
-        let mut others: Vec<Value> = references.to_vec();
-        others.retain(|reference| !names(self.set, reference) && !names(self.pod, reference));
+        let owns = |owner: &Owner| references.iter().any(|r| owner.is(r));
+        let others = || {
+            let other = |r: &OwnerReference| !names(self.set, r) && !names(self.pod, r);
+            references.iter().enumerate().filter(|(_, r)| other(r)).map(|(at, _)| at).collect()
+        };
         if self.has_rival(references) {
-            return (owns(self.set) || owns(self.pod)).then_some(others);
+            return (owns(self.set) || owns(self.pod)).then(|| Correction { stay: others(), comes: None });
         }
         let wanted = self.wanted();
-        let half = references.iter().any(|r| (is(self.set, r) || is(self.pod, r)) && !is_controller(r));
+        let half = references.iter().any(|r| (self.set.is(r) || self.pod.is(r)) && !r.controller);
         let right = [self.set, self.pod]
             .into_iter()
             .all(|owner| owns(owner) == wanted.is_some_and(|wanted| wanted.uid == owner.uid));
-        if right && !half {
-            return None;
-        }
-        others.extend(wanted.map(Owner::reference));
-        Some(others)
+        if right && !half { None } else { Some(Correction { stay: others(), comes: wanted }) }
     }
-}
-
-/// The owners of an object, as written.
-pub(super) fn references(object: &Value) -> Vec<Value> {
-    object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -153,10 +153,14 @@ mod tests {
         let (set, pod) = (owner(Resource::STATEFUL_SETS, "web", "set-uid"), owner(Resource::PODS, "web-1", "pod-uid"));
         let retention = Retention { when_scaled: policy.0, when_deleted: policy.1 };
         let kin = Kin { set: &set, pod: &pod, retention, scaled_away };
-        let corrected = kin.correct(references)?;
-        // What was corrected is right.
-        assert_eq!(kin.correct(&corrected), None);
-        Some(corrected.iter().map(|r| r["uid"].as_str().unwrap_or_default().to_owned()).collect())
+        let slim = |claim: &Value| -> Vec<OwnerReference> {
+            serde_json::from_value(claim["metadata"]["ownerReferences"].clone()).unwrap()
+        };
+        let mut claim = json!({"metadata": {"ownerReferences": references}});
+        kin.correct(&slim(&claim))?.apply(&mut claim);
+        let now = slim(&claim);
+        assert!(kin.correct(&now).is_none(), "what was corrected is right");
+        Some(now.into_iter().map(|reference| reference.uid).collect())
     }
 
     const KEEP: bool = false;

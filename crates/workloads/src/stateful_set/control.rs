@@ -208,8 +208,8 @@ impl Control {
         for template in &set.spec.claim_templates {
             let name = claim_name(template, set.name(), ordinal);
             let Some(claim) = self.claim_mirror.get(&set.key(&name)) else { continue };
-            let references = claims::references(&claim.value());
-            if kin.has_rival(&references) {
+            let references = &claim.meta().owner_references;
+            if kin.has_rival(references) {
                 // Word for word, a slip of the pen included.
                 let message = format!(
                     "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, the \
@@ -217,9 +217,8 @@ impl Control {
                 );
                 self.recorder.event(&set.about, Severity::Warning, "ConflictingController", &message);
             }
-            if let Some(correct) = kin.correct(&references) {
-                let edit = |value: &mut Value| value["metadata"]["ownerReferences"] = Value::Array(correct);
-                let changed = self.claims.change(&claim, Part::Object, edit).await;
+            if let Some(correction) = kin.correct(references) {
+                let changed = self.claims.change(&claim, Part::Object, |value| correction.apply(value)).await;
                 changed
                     .map_err(|e| within(e, &format!("could not update claim {name} for delete policy ownerRefs")))?;
             }
@@ -231,7 +230,7 @@ impl Control {
     pub(super) fn are_claims_owned(&self, spec: &Spec, pod: &Whole<Pod>, ordinal: i64) -> bool {
         let owner = pod_owner(pod);
         let kin = kin(spec, &owner, ordinal);
-        self.claims_there(spec, ordinal).all(|claim| kin.correct(&claims::references(&claim.value())).is_none())
+        self.claims_there(spec, ordinal).all(|claim| kin.correct(&claim.meta().owner_references).is_none())
     }
 
     /// Whether a claim of a number belongs to a pod that had it before: it goes with that pod, and a new one must wait.
@@ -244,7 +243,7 @@ impl Control {
         // One that is to be made has no uid: whoever has the name is another.
         let next = Owner { resource: Resource::PODS, namespace, name, uid: String::new(), deleting: false };
         self.claims_there(spec, ordinal)
-            .any(|claim| kin(spec, &next, ordinal).is_of_earlier_pod(&claims::references(&claim.value())))
+            .any(|claim| kin(spec, &next, ordinal).is_of_earlier_pod(&claim.meta().owner_references))
     }
 
     fn claims_there<'a>(
