@@ -1,8 +1,10 @@
 //! The server's state, shared by all requests.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::admission;
 use crate::auth::impersonation::Impersonation;
@@ -41,6 +43,31 @@ pub struct Core {
     pub plugins: admission::Plugins,
     /// The version that the server says it is.
     pub version: Version,
+    /// Said when the server ends: watches would keep their connections open for ever.
+    pub ending: Ending,
+}
+
+/// Whether the server ends, for those who would not notice.
+#[derive(Debug, Default)]
+pub struct Ending {
+    said: AtomicBool,
+    told: Notify,
+}
+
+impl Ending {
+    /// Says so.
+    pub fn say(&self) {
+        self.said.store(true, Ordering::Release);
+        self.told.notify_waiters();
+    }
+
+    /// Done when it was said.
+    pub async fn said(&self) {
+        let told = self.told.notified();
+        if !self.said.load(Ordering::Acquire) {
+            told.await;
+        }
+    }
 }
 
 /// What `/version` says.
@@ -64,6 +91,7 @@ impl Core {
             impersonation: Impersonation::default(),
             plugins: admission::Plugins::default(),
             version: Version { git_version: "v1.37.1".into() },
+            ending: Ending::default(),
         }
     }
 

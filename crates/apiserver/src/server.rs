@@ -103,6 +103,7 @@ impl Listener {
             });
         }
         drop(self.socket);
+        service.end_watches();
         let _ = tokio::time::timeout(FAREWELL, graceful.shutdown()).await;
     }
 }

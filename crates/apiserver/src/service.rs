@@ -44,6 +44,11 @@ impl ApiService {
         Self { core, trusted: None }
     }
 
+    /// Ends the watches that are open, since the server ends.
+    pub(crate) fn end_watches(&self) {
+        self.core.ending.say();
+    }
+
     /// For requests of one user of the same process. RBAC is asked all the same.
     pub fn acting_as(core: Arc<Core>, user: User) -> Self {
         Self { core, trusted: Some(Arc::new(user)) }

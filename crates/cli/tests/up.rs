@@ -112,6 +112,7 @@ async fn end(server: &mut Server) {
     server.terminate();
     assert_eq!(server.ended(Duration::from_secs(20)).await, Some(0), "{}", server.said());
     assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
+    println!("ended after {:?}", asked.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,6 +148,9 @@ async fn a_restart_finds_everything_as_it_was() {
     let objects = Objects::of(&server).await;
     objects.made(CLAIMS, &claim("data")).await;
     objects.made(PODS, &pod("web", Some("data"))).await;
+    // Somebody who looks on does not keep it from ending.
+    let watching = objects.0.open("GET", &format!("{PODS}?watch=true"), "", "").await.unwrap();
+    assert_eq!(watching.status(), 200);
     let before = objects.phase("web", "Running").await;
     let there = directories(folder.path());
     assert_eq!(objects.delete(&format!("{CLASSES}/local")).await.code, 200);
@@ -302,7 +306,7 @@ spec: {containers: []}
     assert_eq!(code, 1);
     for expected in [
         "stdin: document 3, line 8: StatefulSet db: ",
-        "unknown field \"spec.replica\"",
+        ".spec.replica: field not declared in schema",
         "stdin: document 4, line 13: Unknown x: this cluster knows no kind Unknown of example.com/v1",
         "stdin: document 5, line 17: Pod p: Pod \"p\" is invalid: spec.containers: Required value",
         "the other 2 of 5 documents are in the cluster",

@@ -6,8 +6,8 @@
 //!        ▲          ├─ asked of the API ── killed somewhere in it ── started again ── asked again ── settled? ── checked ─┐
 //!        └── changes at random ◄──────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
-//! `CRASH_KILLS` (5) says how often, `CRASH_SEED` which run; the seed of a run is printed. `CRASH_BARE=1` leaves the workloads'
-//! controllers out of it: pods and claims alone.
+//! `CRASH_KILLS` (5) says how often, `CRASH_SEED` which run; the seed of a run is printed. `CRASH_OF` (`pairs,set,deployment`)
+//! names what takes part: `pairs` are pods and claims without any controller of workloads.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -50,16 +50,17 @@ struct Wanted {
 
 impl Wanted {
     /// Changes one thing.
-    fn change(&mut self, random: &mut StdRng, bare: bool) {
-        match random.random_range(0..if bare { 1 } else { 3 }) {
-            0 => {
+    fn change(&mut self, random: &mut StdRng, of: &[String]) {
+        match of[random.random_range(0..of.len())].as_str() {
+            "pairs" => {
                 let pair = random.random_range(0..PAIRS);
                 if !self.pairs.remove(&pair) {
                     self.pairs.insert(pair);
                 }
             }
-            1 => self.set = Some(random.random_range(0..4)),
-            _ => self.deployment = Some(random.random_range(0..4)),
+            "set" => self.set = Some(random.random_range(0..4)),
+            "deployment" => self.deployment = Some(random.random_range(0..4)),
+            other => panic!("CRASH_OF: there is no {other}"),
         }
     }
 
@@ -169,8 +170,9 @@ async fn a_killed_cluster_comes_to_the_same_end() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let kills = number("CRASH_KILLS").unwrap_or(5);
     let seed = number("CRASH_SEED").unwrap_or_else(|| StdRng::from_os_rng().random());
-    let bare = number("CRASH_BARE") == Some(1);
-    println!("CRASH_SEED={seed} CRASH_KILLS={kills} CRASH_BARE={}", u8::from(bare));
+    let of = std::env::var("CRASH_OF").unwrap_or_else(|_| "pairs,set,deployment".to_owned());
+    println!("CRASH_SEED={seed} CRASH_KILLS={kills} CRASH_OF={of}");
+    let of: Vec<String> = of.split(',').map(str::to_owned).collect();
     let mut random = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let mut wanted = Wanted::default();
@@ -196,7 +198,7 @@ async fn a_killed_cluster_comes_to_the_same_end() {
         let asking = {
             let mut steps = Vec::new();
             for _ in 0..CHANGES {
-                wanted.change(&mut random, bare);
+                wanted.change(&mut random, &of);
                 steps.push((wanted.clone(), Duration::from_millis(random.random_range(0..200))));
             }
             tokio::spawn(async move {

@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod mirror;
 pub mod objects;
 pub mod outbound;
+mod outline;
 pub mod pace;
 pub mod queue;
 pub mod recorder;

@@ -18,7 +18,6 @@ use plimsoll_api::kinds::ObjectMeta;
 use plimsoll_engine::collections::Map;
 use plimsoll_engine::labels::{Name, ObjectKey};
 use plimsoll_engine::model::Version;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::resource::Resource;
@@ -29,7 +28,7 @@ pub trait Mirrored: Sized + Send + Sync + 'static {
     const RESOURCE: Resource;
 
     /// Reads an object from its JSON.
-    fn read(raw: &RawValue) -> Result<Self, serde_json::Error>;
+    fn read(text: &str) -> Result<Self, serde_json::Error>;
 
     /// Its metadata.
     fn meta(&self) -> &ObjectMeta;
@@ -41,8 +40,8 @@ macro_rules! mirrored {
         impl Mirrored for $kind {
             const RESOURCE: Resource = $resource;
 
-            fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-                serde_json::from_str(raw.get())
+            fn read(text: &str) -> Result<Self, serde_json::Error> {
+                serde_json::from_str(text)
             }
 
             fn meta(&self) -> &ObjectMeta {
@@ -89,6 +88,8 @@ type Listener<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
 
 /// How many deletions are remembered. What overtakes is recent.
 const REMEMBERED_DELETIONS: usize = 10_000;
+/// How many own writes are remembered whose echo did not come by the watch yet.
+const REMEMBERED_WRITES: usize = 10_000;
 
 /// The objects of one kind as last seen.
 pub struct Mirror<T> {
@@ -106,6 +107,8 @@ struct State<T> {
     listed: Version,
     deleted: Map<ObjectKey, Version>,
     deletions: VecDeque<(ObjectKey, Version)>,
+    /// The versions that own writes made. The watch will tell of each, which is no news then.
+    written: BTreeSet<Version>,
 }
 
 /// The key of an object; the namespace of a cluster-wide one is empty.
@@ -117,7 +120,13 @@ pub fn key_of<T: Mirrored>(object: &T) -> ObjectKey {
 
 impl<T: Mirrored> Default for Mirror<T> {
     fn default() -> Self {
-        let state = State { objects: BTreeMap::new(), listed: 0, deleted: Map::default(), deletions: VecDeque::new() };
+        let state = State {
+            objects: BTreeMap::new(),
+            listed: 0,
+            deleted: Map::default(),
+            deletions: VecDeque::new(),
+            written: BTreeSet::new(),
+        };
         Self {
             state: Mutex::new(state),
             delivery: Mutex::new(()),
@@ -184,6 +193,25 @@ impl<T: Mirrored> Mirror<T> {
         let changes = self.look().set(object);
         self.tell(&changes);
         !changes.is_empty()
+    }
+
+    /// Takes note of what an own write made of an object.
+    pub fn written(&self, object: Arc<T>) {
+        let version = object.meta().version();
+        if self.set(object) {
+            let mut state = self.look();
+            state.written.insert(version);
+            if state.written.len() > REMEMBERED_WRITES {
+                state.written.pop_first();
+            }
+        }
+    }
+
+    /// Whether an object of the version that `read` finds is known from an own write. It is asked once for each: by then the watch
+    /// has told of it. `read` is not asked where there is nothing to know.
+    pub(crate) fn is_echo(&self, read: impl FnOnce() -> Option<Version>) -> bool {
+        let mut state = self.look();
+        !state.written.is_empty() && read().is_some_and(|version| state.written.remove(&version))
     }
 
     /// Takes note that an object is gone. `version` is that of the deletion; 0 where it is not known.

@@ -31,6 +31,7 @@ use crate::answer;
 use crate::context::Context;
 use crate::error::Error;
 use crate::mirror::{Mirror, Mirrored};
+use crate::outline;
 
 /// Objects per page of a list, as many as client-go asks for.
 const PAGE: usize = 500;
@@ -111,12 +112,27 @@ struct ListMeta {
     token: Option<String>,
 }
 
-#[derive(Deserialize)]
+/// An event of a watch. The object's text need not be JSON: who reads it will see.
 struct Line<'a> {
-    #[serde(rename = "type")]
     kind: &'a str,
-    #[serde(borrow)]
-    object: &'a RawValue,
+    object: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        if let Some((kind, object)) = outline::event(line) {
+            return Some(Self { kind, object });
+        }
+        #[derive(Deserialize)]
+        struct Written<'a> {
+            #[serde(rename = "type")]
+            kind: &'a str,
+            #[serde(borrow)]
+            object: &'a RawValue,
+        }
+        let Written { kind, object } = serde_json::from_str(line).ok()?;
+        Some(Self { kind, object: object.get() })
+    }
 }
 
 #[derive(Deserialize)]
@@ -211,9 +227,9 @@ impl<T: Mirrored> Reflector<T> {
             let text = answer::within(self.request(&query)?, |request| client.request_text(request)).await?;
             let list: List = serde_json::from_str(&text).map_err(|e| Error::Unknown(format!("a list: {e}")))?;
             for raw in list.items.unwrap_or_default() {
-                match self.read(&raw) {
+                match self.read(raw.get()) {
                     Some(object) => objects.push(object),
-                    None => unread.extend(Head::of(&raw).map(|head| head.key::<T>())),
+                    None => unread.extend(Head::of(raw.get()).map(|head| head.key::<T>())),
                 }
             }
             match list.metadata.token.filter(|t| !t.is_empty()) {
@@ -253,7 +269,7 @@ impl<T: Mirrored> Reflector<T> {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let Ok(event) = serde_json::from_slice::<Line<'_>>(&line) else { return Ok(Ended::Relist) };
+            let Some(event) = std::str::from_utf8(&line).ok().and_then(Line::of) else { return Ok(Ended::Relist) };
             if let Some(ended) = self.take(&event)? {
                 return Ok(ended);
             }
@@ -262,12 +278,22 @@ impl<T: Mirrored> Reflector<T> {
 
     fn take(&mut self, event: &Line<'_>) -> Result<Option<Ended>, Error> {
         if event.kind == "ERROR" {
-            let failure: Failure =
-                serde_json::from_str(event.object.get()).map_err(|e| Error::Unknown(e.to_string()))?;
+            let failure: Failure = serde_json::from_str(event.object).map_err(|e| Error::Unknown(e.to_string()))?;
             return Err(Error::from_status(failure.code, &failure.reason, failure.message));
         }
+        let is_there = matches!(event.kind, "ADDED" | "MODIFIED");
+        let mut echo = None;
+        if is_there
+            && self.mirror.is_echo(|| {
+                echo = outline::version(event.object);
+                echo
+            })
+        {
+            self.advance(echo.unwrap_or(0).to_string());
+            return Ok(None);
+        }
         // What cannot be read stays as it was last seen: it is not gone.
-        let object = matches!(event.kind, "ADDED" | "MODIFIED").then(|| self.read(event.object)).flatten();
+        let object = is_there.then(|| self.read(event.object)).flatten();
         let version = match object {
             Some(object) if !object.meta().resource_version.is_empty() => {
                 let version = object.meta().resource_version.clone();
@@ -283,19 +309,23 @@ impl<T: Mirrored> Reflector<T> {
                 version
             }
         };
-        // A repeated event must not take the watch back to where it was.
+        self.advance(version);
+        Ok(None)
+    }
+
+    /// The mirror is true up to this version. A repeated event must not take the watch back to where it was.
+    fn advance(&mut self, version: String) {
         let newer = |last: &String| number(last) < number(&version);
         if self.last.as_ref().is_none_or(newer) {
             self.last = Some(version);
         }
-        Ok(None)
     }
 
     /// One object; what cannot be read is reported and left out, so that it does not stop the others.
-    fn read(&self, raw: &RawValue) -> Option<T> {
-        T::read(raw)
+    fn read(&self, text: &str) -> Option<T> {
+        T::read(text)
             .inspect_err(|error| {
-                let name = Head::of(raw).map(|head| head.metadata.name).unwrap_or_default();
+                let name = Head::of(text).map(|head| head.metadata.name).unwrap_or_default();
                 tracing::error!(resource = T::RESOURCE.plural, name, %error, "an object cannot be read and is left out");
             })
             .ok()
@@ -335,8 +365,8 @@ struct HeadMeta {
 }
 
 impl Head {
-    fn of(raw: &RawValue) -> Option<Self> {
-        serde_json::from_str(raw.get()).ok()
+    fn of(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 
     fn key<T: Mirrored>(&self) -> ObjectKey {

@@ -1,11 +1,10 @@
 //! An object that is written back: a replacement must not lose the fields that its slim form leaves out.
 
 use plimsoll_api::kinds::ObjectMeta;
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::mirror::Mirrored;
+use crate::outline;
 use crate::resource::Resource;
 
 /// A slim object together with the JSON it was read from, for kinds that are written back.
@@ -22,8 +21,10 @@ pub struct Whole<T> {
 impl<T: Mirrored> Mirrored for Whole<T> {
     const RESOURCE: Resource = T::RESOURCE;
 
-    fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-        Ok(Self { slim: T::read(raw)?, text: without_owners(raw.get()) })
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let text = without_owners(text);
+        // What is cut out is half of the text, and need not be read again.
+        Ok(Self { slim: T::read(&text)?, text })
     }
 
     fn meta(&self) -> &ObjectMeta {
@@ -39,18 +40,6 @@ impl<T> Whole<T> {
     }
 }
 
-#[derive(Deserialize)]
-struct Outline<'a> {
-    #[serde(borrow)]
-    metadata: Owners<'a>,
-}
-
-#[derive(Deserialize)]
-struct Owners<'a> {
-    #[serde(borrow, rename = "managedFields")]
-    list: &'a RawValue,
-}
-
 /// An object's JSON without its `metadata.managedFields`: cut out of the text, since to read it all and write it again costs
 /// several times as much.
 fn without_owners(text: &str) -> Box<str> {
@@ -58,7 +47,7 @@ fn without_owners(text: &str) -> Box<str> {
 }
 
 fn cut(text: &str) -> Option<Box<str>> {
-    let list = serde_json::from_str::<Outline<'_>>(text).ok()?.metadata.list.get();
+    let list = outline::owners(text)?;
     // It is a part of the text: where it begins there is how far apart they begin.
     let start = (list.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     let before =

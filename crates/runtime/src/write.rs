@@ -61,7 +61,11 @@ impl<T: Mirrored> Writer<T> {
             Part::Status => self.objects.replace_status(T::RESOURCE, after).await,
         };
         match answer {
-            Ok(raw) => self.learn(&raw),
+            Ok(raw) => {
+                let object = self.read(&raw)?;
+                self.mirror.written(object.clone());
+                Ok(object)
+            }
             Err(error) => {
                 if matches!(error, Error::Conflict(_) | Error::NotFound(_)) {
                     let meta = seen.meta();
@@ -85,10 +89,14 @@ impl<T: Mirrored> Writer<T> {
 
     /// Takes an object that the API server answered with.
     pub fn learn(&self, raw: &RawValue) -> Result<Arc<Whole<T>>, Error> {
-        let object = Whole::<T>::read(raw).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
-        let object = Arc::new(object);
+        let object = self.read(raw)?;
         self.mirror.set(object.clone());
         Ok(object)
+    }
+
+    fn read(&self, raw: &RawValue) -> Result<Arc<Whole<T>>, Error> {
+        let unreadable = |e: serde_json::Error| Error::Unknown(format!("the answer cannot be read: {e}"));
+        Whole::<T>::read(raw.get()).map(Arc::new).map_err(unreadable)
     }
 }
 

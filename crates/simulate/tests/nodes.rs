@@ -125,7 +125,9 @@ fn three_nodes_at_rest_cost_next_to_nothing() {
     let requests: Vec<&str> = requests.map(|entry| entry.request.as_str()).collect();
     let leases = requests.iter().filter(|request| request.starts_with("PUT") && request.contains("/leases/")).count();
     assert!((174..=186).contains(&leases), "{leases}");
-    assert!(requests.len() - leases <= 12, "{requests:#?}");
+    let reports = requests.iter().filter(|request| request.starts_with("PATCH /api/v1/nodes/")).count();
+    assert_eq!(reports, 6, "{requests:#?}");
+    assert!(requests.len() - leases - reports <= 6, "{requests:#?}");
 }
 
 #[test]

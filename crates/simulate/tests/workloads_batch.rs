@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{create, told};
 use plimsoll_runtime::{Context, Error, Resource};
 use plimsoll_simulate::seeds::side_by_side;
-use plimsoll_simulate::{Bed, Component, Faults, Machine, Options, Report, When, bed};
+use plimsoll_simulate::{Bed, Component, Faults, Machine, Options, Report, Seeds, When, bed};
 use plimsoll_workloads::{Controller, Options as Workloads};
 use serde_json::{Value, json};
 
@@ -97,7 +97,11 @@ fn ender(bed: &Bed, of: &'static str, code: fn(&Value, &[Arc<Value>]) -> i64) ->
             loop {
                 tokio::time::sleep(Duration::from_secs(3)).await;
                 let all = pods(&bed);
-                let alive = |p: &&Arc<Value>| phase(p) == of && p["metadata"]["deletionTimestamp"].is_null();
+                // Those that their job has let go are on their way out, and it does not count them.
+                let alive = |p: &&Arc<Value>| {
+                    let meta = &p["metadata"];
+                    phase(p) == of && meta["deletionTimestamp"].is_null() && !meta["finalizers"].is_null()
+                };
                 // One at a time, so that each is judged by those before it.
                 if let Some(pod) = all.iter().find(alive) {
                     let _ = end(&bed, pod, code(pod, &all)).await;
@@ -420,9 +424,11 @@ fn a_share_is_of_what_the_controllers_are_to_have() {
         let numbers = ["expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed"];
         assert_eq!(numbers.map(|n| status[n].as_i64().unwrap()), [10, 3, 4, 1], "{status}");
         // A pod whose controller has no scale, and there is no telling.
+        create(&bed, Resource::JOBS, &job("j", json!({}))).await?;
+        let uid = get(&bed, Resource::JOBS, "j").await["metadata"]["uid"].clone();
         let mut odd = web("odd", "a");
         odd["metadata"]["ownerReferences"] =
-            json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": true}]);
+            json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": uid, "controller": true}]);
         create(&bed, Resource::PODS, &odd).await?;
         bed.settle().await?;
         let found = get(&bed, Resource::BUDGETS, "share").await;
@@ -703,4 +709,53 @@ fn killed_at_every_write_a_job_ends_as_if_its_controller_had_lived() {
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     eprintln!("{} deaths", deaths.len());
+}
+
+/// A job under faults: whatever is lost, delayed or said twice, every pod that ended is in the counters, once.
+fn random_job(options: Options) -> Report {
+    let seed = options.seed;
+    bed::run(options, |bed| async move {
+        bed.start(workloads(&[Controller::Job]));
+        bed.start(ender(&bed, "Pending", |_, all| {
+            let failed = all.iter().filter(|p| phase(p) == "Failed").count();
+            let ended = all.iter().filter(|p| phase(p) != "Pending").count();
+            i64::from(failed < 2 && ended % 2 == 0)
+        }));
+        let mut spec = json!({"completions": 4, "parallelism": 3, "backoffLimit": 6});
+        if seed % 2 == 0 {
+            spec["completionMode"] = json!("Indexed");
+        }
+        create(&bed, Resource::JOBS, &job("chance", spec)).await?;
+        bed.settle().await?;
+        let job = get(&bed, Resource::JOBS, "chance").await;
+        let status = &job["status"];
+        let count = |wanted: &str| pods(&bed).iter().filter(|p| phase(p) == wanted).count();
+        let counted = |field: &str| usize::try_from(status[field].as_i64().unwrap_or(0)).unwrap();
+        let indexes = |wanted: &str| -> BTreeSet<String> {
+            let of = |p: &Arc<Value>| p["metadata"]["annotations"][INDEX].to_string();
+            pods(&bed).iter().filter(|p| phase(p) == wanted).map(of).collect()
+        };
+        // An index counts once, however many pods of it succeed.
+        let succeeded = if seed % 2 == 0 { indexes("Succeeded").len() } else { count("Succeeded") };
+        if condition(&job, "Complete")["status"] != "True" || status["uncountedTerminatedPods"] != json!({}) {
+            return Err(format!("it is not complete: {status}"));
+        }
+        if (counted("succeeded"), counted("failed")) != (succeeded, count("Failed")) || succeeded < 4 {
+            return Err(format!(
+                "{status} of {:?}",
+                pods(&bed).iter().map(|p| phase(p).to_owned()).collect::<Vec<_>>()
+            ));
+        }
+        if let Some(kept) = pods(&bed).iter().find(|p| !p["metadata"]["finalizers"].is_null()) {
+            return Err(format!("a pod is kept: {kept}"));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn three_hundred_seeds_of_faults_count_every_pod_once() {
+    let name = "three_hundred_seeds_of_faults_count_every_pod_once";
+    let summary = Seeds::new("workloads_batch", name, 300).check(random_job);
+    eprintln!("{summary:?}");
 }

@@ -232,7 +232,7 @@ async fn change<T: Mirrored>(
         Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let child = Whole::<T>::read(&raw).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
+    let child = Whole::<T>::read(raw.get()).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
     let child = Arc::new(child);
     mirror.set(child.clone());
     Ok(Some(child))

@@ -6,7 +6,6 @@ use plimsoll_api::kinds::{ObjectMeta, RawLabelSelector};
 use plimsoll_engine::selector::LabelSelector;
 use plimsoll_runtime::{Mirrored, Resource, Whole};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// A workload of any kind: who it is, and which pods it is about.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,8 +30,8 @@ pub struct HeadSpec {
 
 impl Head {
     /// Reads the part that all kinds have.
-    pub fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-        let mut head: Self = serde_json::from_str(raw.get())?;
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let mut head: Self = serde_json::from_str(text)?;
         head.selector = head.spec.selector.as_ref().and_then(|raw| raw.compile(&mut Interner::new()).ok());
         Ok(head)
     }
@@ -60,8 +59,8 @@ macro_rules! workload {
         impl Mirrored for $kind {
             const RESOURCE: Resource = $resource;
 
-            fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-                Head::read(raw).map(Self)
+            fn read(text: &str) -> Result<Self, serde_json::Error> {
+                Head::read(text).map(Self)
             }
 
             fn meta(&self) -> &ObjectMeta {
@@ -116,8 +115,8 @@ struct PlainSpec {
 impl Mirrored for ReplicationController {
     const RESOURCE: Resource = Resource::REPLICATION_CONTROLLERS;
 
-    fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
-        let PlainHead { metadata, spec } = serde_json::from_str(raw.get())?;
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let PlainHead { metadata, spec } = serde_json::from_str(text)?;
         // The API server fills in the template's labels where there is none; a map of none selects nothing.
         let labels = spec.selector.filter(|labels| !labels.is_empty());
         let selector = labels.map(|labels| LabelSelector::from_set(&labels.to_labels(&mut Interner::new())));
@@ -141,8 +140,8 @@ mod tests {
     use serde_json::json;
 
     fn read(spec: serde_json::Value) -> Option<LabelSelector> {
-        let raw = serde_json::value::to_raw_value(&json!({"metadata": {"name": "x"}, "spec": spec})).unwrap();
-        ReplicaSet::read(&raw).unwrap().0.selector
+        let text = json!({"metadata": {"name": "x"}, "spec": spec}).to_string();
+        ReplicaSet::read(&text).unwrap().0.selector
     }
 
     #[test]
@@ -158,8 +157,8 @@ mod tests {
     #[test]
     fn a_plain_map_is_a_selector_too() {
         let read = |spec: serde_json::Value| {
-            let raw = serde_json::value::to_raw_value(&json!({"metadata": {"name": "x"}, "spec": spec})).unwrap();
-            ReplicationController::read(&raw).unwrap().0.selector
+            let text = json!({"metadata": {"name": "x"}, "spec": spec}).to_string();
+            ReplicationController::read(&text).unwrap().0.selector
         };
         assert_eq!(read(json!({"selector": {"app": "web"}})), Some(LabelSelector::from_labels(&[("app", "web")])));
         assert_eq!(read(json!({"selector": {}})), None);

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::conditions::{self, Said};
-use crate::on_node::OnNode;
 use crate::pods;
 use crate::world::World;
 
@@ -48,7 +47,6 @@ impl Default for Options {
 struct Collector {
     options: Options,
     world: World,
-    pods_on: OnNode,
     objects: Objects,
     pods: Writer<Pod>,
     clock: Clock,
@@ -67,7 +65,6 @@ pub fn start(context: &Context, world: &World, options: Options) {
     let collector = Arc::new(Collector {
         options,
         world: world.clone(),
-        pods_on: OnNode::of(&world.pods),
         objects: context.objects(),
         pods: Writer::new(context, &world.pods),
         clock: context.clock.clone(),
@@ -116,7 +113,7 @@ impl Collector {
             self.remove(&pod, None).await;
         }
         for node in self.nodes_gone(quarantine).await {
-            for key in self.pods_on.pods(&node) {
+            for key in self.world.pods_on.pods(&node) {
                 if let Some(pod) = self.world.pods.get(&key) {
                     let why = Said::disrupted("DeletionByPodGC", "PodGC: node no longer exists");
                     self.remove(&pod, Some(why)).await;
@@ -171,7 +168,7 @@ impl Collector {
     async fn nodes_gone(&self, quarantine: &mut BTreeMap<String, Instant>) -> Vec<String> {
         let now = Instant::now();
         let missing: BTreeSet<String> =
-            self.pods_on.nodes().into_iter().filter(|name| self.world.nodes.named(name).is_none()).collect();
+            self.world.pods_on.nodes().into_iter().filter(|name| self.world.nodes.named(name).is_none()).collect();
         quarantine.retain(|name, _| missing.contains(name));
         let mut gone = Vec::new();
         for name in missing {

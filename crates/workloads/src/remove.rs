@@ -67,7 +67,7 @@ enum Left<T> {
 }
 
 fn left<T: Mirrored>(raw: &RawValue) -> Left<T> {
-    let Ok(object) = Whole::<T>::read(raw) else { return Left::Gone(0) };
+    let Ok(object) = Whole::<T>::read(raw.get()) else { return Left::Gone(0) };
     let meta = object.meta();
     // Most kinds answer with a Status where nothing is left, which has no metadata to speak of.
     let waits = !meta.finalizers.is_empty() || meta.deletion_grace_period_seconds.is_some_and(|grace| grace > 0);
@@ -80,7 +80,7 @@ async fn look<T: Mirrored>(objects: &Objects, mirror: &Mirror<Whole<T>>, seen: &
     match objects.get::<Box<RawValue>>(T::RESOURCE, &meta.namespace, &meta.name).await? {
         Some(raw) => {
             let object =
-                Whole::<T>::read(&raw).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
+                Whole::<T>::read(raw.get()).map_err(|e| Error::Unknown(format!("the answer cannot be read: {e}")))?;
             mirror.set(Arc::new(object));
         }
         None => {

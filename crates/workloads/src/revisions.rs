@@ -192,7 +192,7 @@ pub fn next_number(records: &[Record]) -> i64 {
 }
 
 /// Which of `records` (the oldest first) go, for at most `limit` to stay beside those that are in use.
-pub fn beyond_limit<'a>(records: &'a [Record], limit: i64, in_use: impl Fn(&Record) -> bool) -> Vec<&'a Record> {
+pub fn beyond_limit(records: &[Record], limit: i64, in_use: impl Fn(&Record) -> bool) -> Vec<&Record> {
     let past: Vec<&Record> = records.iter().filter(|record| !in_use(record)).collect();
     let Ok(limit) = usize::try_from(limit) else { return Vec::new() };
     let many = past.len().saturating_sub(limit);
@@ -234,7 +234,7 @@ mod tests {
     fn record(name: &str, number: i64, made: &str) -> Record {
         let text = json!({"metadata": {"name": name, "creationTimestamp": made}, "revision": number}).to_string();
         let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
-        Record::read(Arc::new(Whole::read(&raw).unwrap()))
+        Record::read(Arc::new(Whole::read(raw.get()).unwrap()))
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(data["spec"]["template"]["$patch"], "replace");
         let text = json!({"metadata": {"name": "x"}, "data": data, "revision": 3}).to_string();
         let raw: Box<RawValue> = serde_json::from_str(&text).unwrap();
-        let record = Record::read(Arc::new(Whole::read(&raw).unwrap()));
+        let record = Record::read(Arc::new(Whole::read(raw.get()).unwrap()));
         assert_eq!((record.template(), record.number), (template, 3));
     }
 

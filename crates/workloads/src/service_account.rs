@@ -43,7 +43,7 @@ trait Kind: Send + Sync + Default + 'static {
 impl<K: Kind> Mirrored for Bare<K> {
     const RESOURCE: Resource = K::RESOURCE;
 
-    fn read(raw: &RawValue) -> Result<Self, serde_json::Error> {
+    fn read(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(raw.get())
     }
 

@@ -26,7 +26,6 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::conditions::{self, Said};
-use crate::on_node::OnNode;
 use crate::remove::{Only, remove};
 use crate::world::World;
 
@@ -38,7 +37,6 @@ const WORKERS: usize = 8;
 
 struct Eviction {
     world: World,
-    pods_on: OnNode,
     pods: Writer<Pod>,
     objects: Objects,
     recorder: Recorder,
@@ -60,7 +58,6 @@ struct Notice {
 pub fn start(context: &Context, world: &World) {
     let eviction = Arc::new(Eviction {
         world: world.clone(),
-        pods_on: OnNode::of(&world.pods),
         pods: Writer::new(context, &world.pods),
         objects: context.objects(),
         recorder: Recorder::new(context, COMPONENT),
@@ -92,7 +89,7 @@ impl Eviction {
             executing(&node.slim).map(|t| (t.key.clone(), t.value.clone())).collect()
         };
         if old.as_ref().map(|old| keys(old)).unwrap_or_default() != keys(new) {
-            for pod in self.pods_on.pods(&new.meta().name) {
+            for pod in self.world.pods_on.pods(&new.meta().name) {
                 self.queue.add(pod);
             }
         }
@@ -101,12 +98,12 @@ impl Eviction {
     fn hear_of_pod(&self, change: &Change<Whole<Pod>>) {
         let key = match change {
             Change::Set { old, new } => {
-                let tolerations = |pod: &Whole<Pod>| pod.slim.spec.tolerations.len();
-                let same = |old: &Whole<Pod>| {
-                    // Tolerations may be added, and for those that are there more time be given; nothing else.
-                    old.slim.spec.node_name == new.slim.spec.node_name && tolerations(old) == tolerations(new)
-                };
-                if old.as_ref().is_some_and(|old| same(old)) {
+                let node = &new.slim.spec.node_name;
+                let stays = old.as_ref().filter(|old| old.slim.spec.node_name == *node);
+                // On a node without such taints, none of this matters.
+                let tainted =
+                    || self.world.nodes.named(node).is_some_and(|node| executing(&node.slim).next().is_some());
+                if stays.is_some_and(|old| !tainted() || tolerations(old) == tolerations(new)) {
                     return;
                 }
                 key_of(&**new)
@@ -172,7 +169,11 @@ impl Eviction {
         let now = self.clock.now();
         match self.pods.change(pod, Part::Status, |pod| conditions::set(pod, why, now)).await {
             Ok(pod) => {
-                remove(&self.objects, &self.world.pods, &pod, Only::Same).await?;
+                let done = remove(&self.objects, &self.world.pods, &pod, Only::Same).await?;
+                let stays = |now: &Whole<Pod>| now.meta().uid == pod.meta().uid && !now.meta().deletion_timestamp.0;
+                if !done && self.world.pods.get(key).is_some_and(|now| stays(&now)) {
+                    return Err(Error::Conflict(format!("the pod {key} could not be deleted")));
+                }
             }
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
@@ -205,7 +206,7 @@ impl Eviction {
 }
 
 /// A toleration with how long it holds.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Toleration {
     key: String,

@@ -10,6 +10,7 @@ use crate::children::Children;
 use crate::kinds::{
     Budget, DaemonSet, Deployment, Job, Lease, ReplicaSet, ReplicationController, Revision, StatefulSet,
 };
+use crate::on_node::OnNode;
 
 /// A mirror of whole objects: what is written back must not lose a field.
 pub type Objects<T> = Arc<Mirror<Whole<T>>>;
@@ -21,6 +22,8 @@ pub struct World {
     pub pods: Objects<Pod>,
     /// Pods by who controls them. It follows the mirror before any controller hears of a change.
     pub pods_of: Children,
+    /// Pods by the node that they are on.
+    pub pods_on: OnNode,
     /// Nodes.
     pub nodes: Objects<Node>,
     /// PersistentVolumeClaims.
@@ -54,6 +57,7 @@ impl Default for World {
         let (pods, replica_sets, revisions) = (Objects::default(), Objects::default(), Objects::default());
         Self {
             pods_of: Children::of(&*pods),
+            pods_on: OnNode::of(&pods),
             replica_sets_of: Children::of(&*replica_sets),
             revisions_of: Children::of(&*revisions),
             pods,

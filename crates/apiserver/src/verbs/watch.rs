@@ -170,7 +170,13 @@ impl State {
                 return Some(self.sink.out.split().freeze());
             }
             let watcher = self.watcher.as_mut()?;
-            match tokio::time::timeout(BOOKMARK_EVERY, watcher.next()).await {
+            let core = self.sink.core.clone();
+            let next = tokio::select! {
+                biased;
+                () = core.ending.said() => return None,
+                next = tokio::time::timeout(BOOKMARK_EVERY, watcher.next()) => next,
+            };
+            match next {
                 Ok(Ok(batch)) => {
                     for event in &batch.events {
                         self.deliver(event);

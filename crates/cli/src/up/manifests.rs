@@ -4,6 +4,7 @@
 //! the input's order, namespaces and definitions of custom resources first.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http::{Method, Request};
 use kube::Client;
@@ -11,12 +12,17 @@ use plimsoll_api::manifest::Whole;
 use plimsoll_apiserver::core::Core;
 use plimsoll_runtime::error::chain;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::failure::Failure;
 use crate::load::files;
 
 /// Who is said to manage the fields.
 pub const MANAGER: &str = "plimsoll-up";
+
+/// How long a namespace's service account is waited for, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Reads what `-f` names.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
@@ -43,7 +49,17 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
 pub async fn apply(objects: &[Whole], core: &Core, client: &Client) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for whole in objects {
-        if let Err(why) = apply_one(&whole.object, core, client).await {
+        let end = Instant::now() + PATIENCE;
+        let mut done = apply_one(&whole.object, core, client).await;
+        // The account of a namespace that was made a moment ago is on its way.
+        while let Err(why) = &done
+            && why.contains("error looking up service account")
+            && Instant::now() < end
+        {
+            tokio::time::sleep(AGAIN).await;
+            done = apply_one(&whole.object, core, client).await;
+        }
+        if let Err(why) = done {
             problems.push(format!("{}: {}: {why}", whole.place, called(&whole.object)));
         }
     }

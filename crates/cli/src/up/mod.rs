@@ -27,6 +27,7 @@ use plimsoll_apiserver::service::ApiService;
 use plimsoll_apiserver::start::{Options, Started, start};
 use plimsoll_apiserver::store::WriteError;
 use plimsoll_runtime::{Error, Resource};
+use plimsoll_workloads::Controller;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -127,7 +128,8 @@ impl Plan<'_> {
             in_memory: args.in_memory,
             listen: args.listen,
             housekeeping: self.chosen.housekeeping,
-            plugins: Plugins::default(),
+            // As kube-apiserver has them: the controllers that they need are part of this, or somebody else's.
+            plugins: Plugins { service_account: true, taint_nodes_by_condition: true },
         }
     }
 
@@ -151,7 +153,8 @@ impl Plan<'_> {
             ));
         }
         printer.progress("starting controllers, scheduler and nodes");
-        parts.start_controllers(&self.chosen, directories);
+        let root_ca = std::fs::read_to_string(self.args.data_dir.join("pki/ca.crt")).ok();
+        parts.start_controllers(&self.chosen, directories, root_ca);
         if self.args.scheduler {
             parts.start_scheduler();
         }
@@ -161,6 +164,9 @@ impl Plan<'_> {
             manifests::apply(&self.manifests, core, &admin).await?;
         }
         printer.progress("waiting for nodes to be ready");
+        if self.chosen.workloads.contains(&Controller::ServiceAccount) {
+            self.wait_for_account(parts).await.map_err(unmade)?;
+        }
         let (unready, strangers) = self.wait_for_nodes(parts).await.map_err(unmade)?;
         if !unready.is_empty() {
             let names = shortened(&unready);
@@ -174,6 +180,21 @@ impl Plan<'_> {
             ));
         }
         Ok(class)
+    }
+
+    /// Waits until pods can be made in the namespace `default`: they need its service account.
+    async fn wait_for_account(&self, parts: &Parts) -> Result<(), Error> {
+        let objects = parts.objects();
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let path = "/api/v1/namespaces/default/serviceaccounts/default";
+            match objects.send::<Value>(http::Method::GET, path, None).await {
+                Ok(_) => return Ok(()),
+                Err(Error::NotFound(_)) => tokio::time::sleep(LOOK).await,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Waits until the nodes are ready, but not for ever. Gives back those that are not, and those that are not ours.

@@ -11,15 +11,13 @@ use plimsoll_clock::{Clock, Entropy};
 use plimsoll_controllers::binder;
 use plimsoll_controllers::provision::{Directories, Provisioners};
 use plimsoll_runtime::{Context, Objects, Tasks, lease};
-use plimsoll_simulate::nodes::{self, Machine};
+use plimsoll_simulate::nodes::{Fleet, Machine};
 
 use super::chosen::Chosen;
 use super::roles;
 
 /// How long controllers have to end what they began.
 const GRACE: Duration = Duration::from_secs(3);
-/// The same for nodes: a machine may go at any moment, and the next start finds whatever it left.
-const GRACE_OF_NODES: Duration = Duration::from_millis(200);
 
 /// The parts, and their tasks.
 pub struct Parts {
@@ -58,8 +56,8 @@ impl Parts {
         context
     }
 
-    /// Starts the controllers that were chosen.
-    pub fn start_controllers(&self, chosen: &Chosen, directories: Directories) {
+    /// Starts the controllers that were chosen. `root_ca` is the certificate by which pods would know the API server.
+    pub fn start_controllers(&self, chosen: &Chosen, directories: Directories, root_ca: Option<String>) {
         if !chosen.volumes.is_empty() {
             let binder =
                 binder::Options { provisioners: Provisioners::none().with(directories), ..binder::Options::default() };
@@ -71,8 +69,11 @@ impl Parts {
             plimsoll_controllers::start(&self.context(roles::VOLUMES, &self.control), &options);
         }
         if !chosen.workloads.is_empty() {
-            let options =
-                plimsoll_workloads::Options { run: chosen.workloads.clone(), ..plimsoll_workloads::Options::default() };
+            let options = plimsoll_workloads::Options {
+                run: chosen.workloads.clone(),
+                root_ca,
+                ..plimsoll_workloads::Options::default()
+            };
             plimsoll_workloads::start(&self.context(roles::WORKLOADS, &self.control), &options);
         }
     }
@@ -85,10 +86,8 @@ impl Parts {
 
     /// Starts the nodes.
     pub fn start_nodes(&self, machines: Vec<Machine>) {
-        for machine in machines {
-            let context = self.context(roles::NODES, &self.nodes);
-            self.nodes.spawn("node", nodes::live(machine, context));
-        }
+        let context = self.context(roles::NODES, &self.nodes);
+        self.nodes.spawn("nodes", Fleet::of(machines).live(context));
     }
 
     /// Done when a part has failed: the others must not go on without it.
@@ -107,6 +106,8 @@ impl Parts {
 
     /// Ends them.
     pub async fn shut_down(&self) {
-        tokio::join!(self.control.shut_down(GRACE), self.nodes.shut_down(GRACE_OF_NODES));
+        // A machine may go at any moment, and the next start finds whatever it left.
+        self.nodes.abort();
+        self.control.shut_down(GRACE).await;
     }
 }

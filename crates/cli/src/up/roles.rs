@@ -16,16 +16,20 @@ pub const WORKLOADS: &str = "plimsoll:workloads";
 pub const NODES: &str = "plimsoll:nodes";
 
 /// The roles of upstream's controllers whose work [`WORKLOADS`] does. Each has what one of them may do, and no more.
-const OF_WORKLOADS: [&str; 9] = [
+const OF_WORKLOADS: [&str; 13] = [
     "system:kube-controller-manager",
     "system:controller:deployment-controller",
     "system:controller:replicaset-controller",
+    "system:controller:replication-controller",
     "system:controller:statefulset-controller",
     "system:controller:daemon-set-controller",
     "system:controller:job-controller",
     "system:controller:disruption-controller",
     "system:controller:node-controller",
     "system:controller:pod-garbage-collector",
+    "system:controller:ttl-after-finished-controller",
+    "system:controller:service-account-controller",
+    "system:controller:root-ca-cert-publisher",
 ];
 
 /// The part of the process under this name.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_api::kinds::Node;
 use plimsoll_engine::quantity::Quantity;
 use plimsoll_runtime::Mirrored;
-use serde_json::{Value, json, value::to_raw_value};
+use serde_json::{Value, json};
 
 use super::{DeleteError, Directories, Disks, LOCAL_DIRECTORY, Made, Provisioner, REGIONAL, Request, simulated};
 use crate::world::Claim;
@@ -27,7 +27,7 @@ fn zoned(name: &str, zone: &str) -> Arc<Node> {
 
 fn claim(spec: &Value) -> Arc<Claim> {
     let object = json!({"metadata": {"name": "data", "namespace": "default", "uid": "u-1"}, "spec": spec});
-    Arc::new(Claim::read(&to_raw_value(&object).unwrap()).unwrap())
+    Arc::new(Claim::read(&object.to_string()).unwrap())
 }
 
 fn request(class: &Value, selected: Option<&Arc<Node>>, nodes: &[Arc<Node>]) -> Request {

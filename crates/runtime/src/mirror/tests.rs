@@ -64,6 +64,22 @@ fn pc_31_an_older_version_never_replaces_a_newer_one() {
 }
 
 #[test]
+fn the_echo_of_an_own_write_is_known_once() {
+    let (mirror, heard) = mirror();
+    assert!(!mirror.is_echo(|| panic!("nothing was written: there is nothing to read for")));
+    mirror.written(Arc::new(claim("a", "u", 5)));
+    assert!(!mirror.is_echo(|| Some(4)));
+    assert!(!mirror.is_echo(|| None));
+    assert!(mirror.is_echo(|| Some(5)));
+    assert!(!mirror.is_echo(|| Some(5)));
+    // The watch was faster than the answer: it has told already.
+    mirror.set(Arc::new(claim("a", "u", 7)));
+    mirror.written(Arc::new(claim("a", "u", 7)));
+    assert!(!mirror.is_echo(|| Some(7)));
+    assert_eq!(*heard.lock().unwrap(), ["+a@5", "a@5>7"]);
+}
+
+#[test]
 fn what_was_deleted_does_not_come_back_by_a_late_answer() {
     let (mirror, heard) = mirror();
     mirror.set(Arc::new(claim("a", "u", 5)));

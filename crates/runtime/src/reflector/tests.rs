@@ -51,6 +51,21 @@ async fn pages_are_put_together_and_the_watch_begins_where_they_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_echo_of_an_own_write_takes_the_watch_on_though_it_is_not_read() {
+    // As Kubernetes writes it; that it cannot be read shows that nobody does.
+    let echo = r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"12","uid":5}}}"#.to_owned();
+    let script = Script::new([list(10, &[]), Reply::Lines(vec![echo + "\n"]), Reply::Open(vec![])]);
+    let context = context(script.client());
+    let mirror: Arc<Mirror<Claim>> = Mirror::new();
+    mirror.written(Arc::new(Claim::read(&claim("a", 12).to_string()).unwrap()));
+    reflect(&context, &mirror, Selection::default());
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(mirror.all()[0].metadata.version(), 12);
+    assert_eq!(version_asked(&script.asked()[2].1), Some("12"));
+    context.tasks.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_ended_or_broken_watch_goes_on_from_the_last_event() {
     let bookmark = json!({"metadata": {"resourceVersion": "20"}});
     let cut = line("ADDED", &claim("x", 99));

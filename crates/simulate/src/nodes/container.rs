@@ -37,8 +37,8 @@ const KILLED: i64 = 137;
 pub(super) struct Memory {
     /// When containers were started, with the fraction of the second that the status leaves out.
     started: BTreeMap<String, Timestamp>,
-    /// How often containers were restarted without a long run between.
-    streaks: BTreeMap<String, u32>,
+    /// How often containers had been restarted when they last ran for long: those restarts are forgiven.
+    forgiven: BTreeMap<String, u64>,
 }
 
 /// How a container is.
@@ -175,7 +175,7 @@ impl<'p> Container<'p> {
                     if let Some(end) = end.filter(|end| *end <= now) {
                         self.end(moment, self.rule.code, end);
                         if end.duration_since(since).unsigned_abs() >= FORGIVEN {
-                            memory.streaks.insert(self.name.to_owned(), 0);
+                            memory.forgiven.insert(self.name.to_owned(), self.restarts);
                         }
                         continue;
                     }
@@ -216,8 +216,6 @@ impl<'p> Container<'p> {
     }
 
     fn start_again(&mut self, now: Timestamp, memory: &mut Memory, tell: &mut Vec<(String, Told)>) {
-        let streak = memory.streak(self.name, self.restarts);
-        memory.streaks.insert(self.name.to_owned(), streak.saturating_add(1));
         self.restarts += 1;
         self.start(now, memory, tell);
     }
@@ -400,8 +398,10 @@ impl Memory {
         known.copied().unwrap_or(told)
     }
 
+    /// How often the container was restarted without a long run between.
     fn streak(&self, container: &str, restarts: u64) -> u32 {
-        self.streaks.get(container).copied().unwrap_or_else(|| u32::try_from(restarts).unwrap_or(u32::MAX))
+        let forgiven = self.forgiven.get(container).copied().unwrap_or(0);
+        u32::try_from(restarts.saturating_sub(forgiven)).unwrap_or(u32::MAX)
     }
 }
 

@@ -112,27 +112,42 @@ impl Site {
     }
 
     async fn run(self: Arc<Self>) {
-        let site = self.clone();
-        self.nodes.listen(move |change| site.node_changed(change));
-        let site = self.clone();
-        self.pods.listen(move |change| site.pod_changed(change));
+        // The mirrors are the site's: they must not keep it alive in turn.
+        let site = Arc::downgrade(&self);
+        self.nodes.listen(move |change| site.upgrade().into_iter().for_each(|site| site.node_changed(change)));
+        let site = Arc::downgrade(&self);
+        self.pods.listen(move |change| site.upgrade().into_iter().for_each(|site| site.pod_changed(change)));
+        let stop = self.context.tasks.token();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = self.learn() => {}
+        }
+        self.kubelets.keys().for_each(|name| self.queue.add(Work::Node(name.clone())));
+        let (site, stopped) = (self.clone(), stop.clone());
+        self.context.tasks.spawn("leases", async move {
+            tokio::select! {
+                biased;
+                () = stopped.cancelled() => {}
+                () = site.beat() => {}
+            }
+        });
+        self.queue.run(WORKERS, stop, |work| self.work(work)).await;
+    }
+
+    /// Begins to follow nodes and pods, and is done when all that there are are known: who has a seat must be known before
+    /// another is given one.
+    async fn learn(&self) {
         // One machine has its own pods sent; a fleet all that are anywhere.
         let alone = self.kubelets.keys().next().filter(|_| self.kubelets.len() == 1);
-        let select = |fields: String| Selection { fields, ..Selection::default() };
-        reflect(&self.context, &self.nodes, select(alone.map_or_else(String::new, |a| format!("metadata.name={a}"))));
+        let (nodes, pods) = match alone {
+            Some(name) => (format!("metadata.name={name}"), format!("spec.nodeName={name}")),
+            None => (String::new(), "spec.nodeName!=".to_owned()),
+        };
+        reflect(&self.context, &self.nodes, Selection { fields: nodes, ..Selection::default() });
         self.nodes.synced().await;
-        reflect(
-            &self.context,
-            &self.pods,
-            select(format!("spec.nodeName{}", alone.map_or_else(|| "!=".to_owned(), |name| format!("={name}")))),
-        );
-        // Who has a seat must be known before another is given one.
+        reflect(&self.context, &self.pods, Selection { fields: pods, ..Selection::default() });
         self.pods.synced().await;
-        self.kubelets.keys().for_each(|name| self.queue.add(Work::Node(name.clone())));
-        let site = self.clone();
-        self.context.tasks.spawn("leases", async move { site.beat().await });
-        let stop = self.context.tasks.token();
-        self.queue.run(WORKERS, stop, |work| self.work(work)).await;
     }
 
     async fn work(&self, work: Work) -> Result<Next, Error> {

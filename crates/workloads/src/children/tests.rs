@@ -1,7 +1,6 @@
 //! The index of children follows its mirror.
 
 use plimsoll_api::kinds::Pod;
-use serde_json::value::to_raw_value;
 
 use super::*;
 
@@ -12,7 +11,7 @@ fn pod(name: &str, version: u64, owner: Option<&str>) -> Arc<Whole<Pod>> {
         .collect();
     let pod = json!({"metadata": {"namespace": "n", "name": name, "uid": name, "resourceVersion": version.to_string(),
         "labels": {"app": "web"}, "ownerReferences": owners}});
-    Arc::new(Whole::read(&to_raw_value(&pod).unwrap()).unwrap())
+    Arc::new(Whole::read(&pod.to_string()).unwrap())
 }
 
 fn names(keys: Vec<ObjectKey>) -> Vec<String> {

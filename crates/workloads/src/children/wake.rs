@@ -61,8 +61,7 @@ fn concerned<O: Workload>(
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::Whole;
-    use serde_json::value::to_raw_value;
-    use serde_json::{Value, json};
+        use serde_json::{Value, json};
 
     use super::*;
     use crate::kinds::ReplicaSet;
@@ -72,7 +71,7 @@ mod tests {
         let add = |version: u64, namespace: &str, name: &str, spec: Value| {
             let set = json!({"metadata": {"namespace": namespace, "name": name, "resourceVersion": version.to_string()},
                              "spec": spec});
-            sets.set(Arc::new(Whole::read(&to_raw_value(&set).unwrap()).unwrap()));
+            sets.set(Arc::new(Whole::read(&set.to_string()).unwrap()));
         };
         add(1, "n", "web", json!({"selector": {"matchLabels": {"app": "web"}}}));
         add(2, "n", "web-2", json!({"selector": {"matchLabels": {"app": "web", "version": "2"}}}));

@@ -111,12 +111,11 @@ fn without_nulls(value: &mut Value) {
 mod tests {
     use plimsoll_runtime::Mirrored;
     use serde_json::json;
-    use serde_json::value::to_raw_value;
-
+    
     use super::*;
 
     fn set(value: Value) -> Set {
-        Set::new(Arc::new(Whole::read(&to_raw_value(&value).unwrap()).unwrap()))
+        Set::new(Arc::new(Whole::read(&value.to_string()).unwrap()))
     }
 
     #[test]

@@ -220,7 +220,7 @@ mod tests {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
         let raw = serde_json::value::to_raw_value(&pod).unwrap();
-        Arc::new(Whole::read(&raw).unwrap())
+        Arc::new(Whole::read(raw.get()).unwrap())
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Which pods are a job's. As for other workloads, except that the tracking finalizer comes and goes with the owner: a pod that
 //! is adopted is counted, one that is let go is not.
 
+use plimsoll_api::kinds::ObjectMeta;
+use plimsoll_engine::labels::ObjectKey;
 use plimsoll_runtime::{Error, Mirrored, Resource};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,7 +25,7 @@ impl Jobs {
                 let reference = json!({"$patch": "delete", "uid": owner.uid});
                 let patch = json!({"metadata": {"uid": pod.meta().uid, "ownerReferences": [reference],
                     "$deleteFromPrimitiveList/finalizers": [TRACKING]}});
-                self.change(&pod.meta().namespace, &pod.meta().name, &patch).await?;
+                self.change(pod.meta(), &patch).await?;
             }
         }
         let mut may_adopt = None;
@@ -39,7 +41,12 @@ impl Jobs {
             if may_adopt == Some(true) {
                 let patch = json!({"metadata": {"uid": meta.uid, "ownerReferences": [owner.reference()],
                     "finalizers": [TRACKING]}});
-                members.extend(self.change(&meta.namespace, &meta.name, &patch).await?);
+                match self.change(meta, &patch).await {
+                    Ok(adopted) => members.extend(adopted),
+                    // Somebody else's by now: the watch will tell.
+                    Err(Error::Invalid(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(members)
@@ -53,12 +60,22 @@ impl Jobs {
         }))
     }
 
-    /// Changes a pod's metadata. `None` where it is gone, or is not the one that was meant.
-    pub(super) async fn change(&self, namespace: &str, name: &str, patch: &Value) -> Result<Option<Member>, Error> {
-        match self.objects.merge_lists::<Box<RawValue>>(Resource::PODS, namespace, name, "", patch).await {
-            Ok(raw) => Ok(Some(Member::new(self.pods.learn(&raw)?))),
-            Err(Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_)) => Ok(None),
-            Err(error) => Err(error),
+    /// Changes a pod's metadata. `None` where it is gone, or another has its name by now; the mirror knows that then. A refusal of a
+    /// pod that is there is no answer: what was asked for is not done.
+    pub(super) async fn change(&self, meta: &ObjectMeta, patch: &Value) -> Result<Option<Member>, Error> {
+        let answer = self.objects.merge_lists::<Box<RawValue>>(Resource::PODS, &meta.namespace, &meta.name, "", patch);
+        let error = match answer.await {
+            Ok(raw) => return Ok(Some(Member::new(self.pods.learn(&raw)?))),
+            Err(error @ (Error::NotFound(_) | Error::Conflict(_) | Error::Invalid(_))) => error,
+            Err(error) => return Err(error),
+        };
+        match self.pods.look(&meta.namespace, &meta.name).await? {
+            Some(pod) if pod.meta().uid == meta.uid => Err(error),
+            _ => {
+                let key = ObjectKey::new(meta.namespace.as_str(), meta.name.as_str());
+                self.world.pods.gone(&key, meta.version());
+                Ok(None)
+            }
         }
     }
 }

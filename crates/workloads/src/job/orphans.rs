@@ -2,7 +2,6 @@
 
 use plimsoll_api::kinds::Pod;
 use plimsoll_engine::labels::ObjectKey;
-use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::{Error, Mirrored, Next, Resource, Whole};
 use serde_json::json;
 
@@ -53,11 +52,6 @@ impl Jobs {
     pub(super) async fn release(&self, pod: &Whole<Pod>) -> Result<(), Error> {
         let meta = pod.meta();
         let patch = json!({"metadata": {"uid": meta.uid, "$deleteFromPrimitiveList/finalizers": [TRACKING]}});
-        if self.change(&meta.namespace, &meta.name, &patch).await?.is_none() {
-            // Gone, unless another has the name: that one is newer, and stays.
-            self.pods.look(&meta.namespace, &meta.name).await?;
-            self.world.pods.gone(&key_of(pod), meta.version());
-        }
-        Ok(())
+        self.change(meta, &patch).await.map(|_| ())
     }
 }

@@ -21,7 +21,7 @@ fn now() -> Timestamp {
 
 fn whole<T: Mirrored>(value: &Value) -> Arc<Whole<T>> {
     let raw = serde_json::value::to_raw_value(value).unwrap();
-    Arc::new(Whole::read(&raw).unwrap())
+    Arc::new(Whole::read(raw.get()).unwrap())
 }
 
 fn round(spec: Value, status: Value, pods: &[Value]) -> Round {

@@ -27,7 +27,6 @@ use plimsoll_runtime::mirror::key_of;
 use plimsoll_runtime::write::{Part, Writer};
 use plimsoll_runtime::{Backoff, Change, Context, Error, Mirrored, Next, Objects, Queue, Recorder, Whole};
 
-use crate::on_node::OnNode;
 use crate::world::World;
 use health::{Facts, Health};
 use zones::Zones;
@@ -67,7 +66,6 @@ pub use zones::Options as ZoneOptions;
 struct Lifecycle {
     options: Options,
     world: World,
-    pods_on: OnNode,
     objects: Objects,
     nodes: Writer<Node>,
     pods: Writer<Pod>,
@@ -99,7 +97,6 @@ pub fn start(context: &Context, world: &World, options: Options) {
     let lifecycle = Arc::new(Lifecycle {
         options,
         world: world.clone(),
-        pods_on: OnNode::of(&world.pods),
         objects: context.objects(),
         nodes: Writer::new(context, &world.nodes),
         pods: Writer::new(context, &world.pods),

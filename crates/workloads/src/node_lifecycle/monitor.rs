@@ -230,7 +230,7 @@ impl Lifecycle {
             return;
         }
         let mut well = true;
-        for key in self.pods_on.pods(name) {
+        for key in self.world.pods_on.pods(name) {
             let Some(pod) = self.world.pods.get(&key) else { continue };
             if let Err(error) = self.mark_not_ready(&pod).await {
                 tracing::debug!(pod = %key, %error, "cannot say that it is not ready; trying again");

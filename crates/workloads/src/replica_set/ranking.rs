@@ -102,8 +102,7 @@ fn restarts(pod: &Value) -> (i64, i64) {
 mod tests {
     use plimsoll_runtime::Mirrored;
     use serde_json::json;
-    use serde_json::value::to_raw_value;
-
+    
     use super::*;
 
     const NOW: &str = "2026-01-01T01:00:00Z";
@@ -117,7 +116,7 @@ mod tests {
                 {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}]},
         });
         lay(&mut pod, more);
-        Arc::new(Whole::read(&to_raw_value(&pod).unwrap()).unwrap())
+        Arc::new(Whole::read(&pod.to_string()).unwrap())
     }
 
     fn lay(over: &mut Value, more: Value) {

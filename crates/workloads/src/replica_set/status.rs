@@ -101,8 +101,7 @@ fn conditions(had: &[Value], trouble: Option<&Trouble>, now: Timestamp) -> Vec<V
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::Mirrored;
-    use serde_json::value::to_raw_value;
-
+    
     use super::*;
 
     fn now() -> Timestamp {
@@ -113,7 +112,7 @@ mod tests {
         let status = if ready { "True" } else { "False" };
         let pod = json!({"metadata": {"name": "p", "labels": {"app": "web", "version": version}}, "status": {"conditions": [
             {"type": "Ready", "status": status, "lastTransitionTime": since}]}});
-        Arc::new(Whole::read(&to_raw_value(&pod).unwrap()).unwrap())
+        Arc::new(Whole::read(&pod.to_string()).unwrap())
     }
 
     #[test]

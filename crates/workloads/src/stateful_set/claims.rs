@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn an_owner_that_does_not_manage_is_made_to() {
         let half = reference("StatefulSet", "web", "set-uid", false);
-        assert_eq!(corrected((KEEP, DELETE), false, &[half.clone()]), Some(vec!["set-uid".to_owned()]));
+        assert_eq!(corrected((KEEP, DELETE), false, std::slice::from_ref(&half)), Some(vec!["set-uid".to_owned()]));
         assert_eq!(corrected((KEEP, KEEP), false, &[half]), Some(vec![]));
     }
 
@@ -198,8 +198,8 @@ mod tests {
         let rival = reference("Backup", "b", "rival", true);
         let friend = reference("Backup", "b", "friend", false);
         let set = reference("StatefulSet", "web", "set-uid", true);
-        assert_eq!(corrected((DELETE, DELETE), false, &[rival.clone()]), None);
-        assert_eq!(corrected((KEEP, KEEP), false, &[rival.clone()]), None);
+        assert_eq!(corrected((DELETE, DELETE), false, std::slice::from_ref(&rival)), None);
+        assert_eq!(corrected((KEEP, KEEP), false, std::slice::from_ref(&rival)), None);
         // Two who manage it cannot be: the set gives way.
         assert_eq!(corrected((KEEP, DELETE), false, &[rival, set]), Some(vec!["rival".to_owned()]));
         let wish = Some(vec!["friend".to_owned(), "set-uid".to_owned()]);

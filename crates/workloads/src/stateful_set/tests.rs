@@ -12,8 +12,7 @@ fn spec(more: Value) -> Spec {
         set["spec"][key] = value.clone();
     }
     set["status"] = more["status"].clone();
-    let raw = serde_json::value::to_raw_value(&set).unwrap();
-    Spec::read(&Whole::read(&raw).unwrap())
+    Spec::read(&Whole::read(&set.to_string()).unwrap())
 }
 
 fn pod(value: Value) -> Pod {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use plimsoll_runtime::{Mirrored, Whole};
-use serde_json::value::to_raw_value;
 
 use super::*;
 
@@ -19,7 +18,7 @@ fn set(name: &str, replicas: i64, there: i64, available: i64) -> Set {
 }
 
 fn read(value: Value) -> Set {
-    Set::new(Arc::new(Whole::read(&to_raw_value(&value).unwrap()).unwrap()))
+    Set::new(Arc::new(Whole::read(&value.to_string()).unwrap()))
 }
 
 fn wish(replicas: i64, deadline: Option<i64>) -> Wish<'static> {
