@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::pods::{container, found, patch, phase, pod, seconds, times, told_of, well};
 use common::{create, told};
 use plimsoll_runtime::Resource;
-use plimsoll_simulate::{Bed, Faults, Fleet, Kind, Machine, Options, When, bed};
+use plimsoll_simulate::{Bed, Faults, Fleet, Machine, Options, When, bed};
 use serde_json::{Value, json};
 
 fn a() -> plimsoll_simulate::Component {
@@ -302,7 +302,9 @@ fn a_fleet_that_is_killed_finds_its_pods_again() {
 
 /// One pod's story, from its making to its end: what it is at the end, whatever happens to its node on the way.
 async fn story(bed: Bed) -> Result<(), String> {
-    bed.start(a());
+    // So often that an event which a watch left out is made up for before the end is looked at.
+    let fleet = Fleet::of([Machine::new("a")]).relist(Duration::from_secs(60));
+    bed.start(fleet.component("node-a"));
     create(&bed, Resource::PODS, &pod("server", "Always", json!({}))).await?;
     create(&bed, Resource::PODS, &pod("job", "OnFailure", json!({"simulate.plimsoll.dev/run-for": "2s"}))).await?;
     let mut wrong = pod("wrong", "Always", json!({}));
@@ -335,17 +337,8 @@ fn a_node_may_be_killed_before_and_after_every_write() {
 
 #[test]
 fn a_story_ends_the_same_under_all_kinds_of_trouble() {
-    for seed in 0..20 {
-        let faults = Faults::none()
-            .with(Kind::CrashAfter, 0.05)
-            .with(Kind::LostAnswer, 0.1)
-            .with(Kind::Conflict, 0.1)
-            .with(Kind::ServerError, 0.1)
-            .with(Kind::Latency, 0.2)
-            .with(Kind::WatchCut, 0.2)
-            .with(Kind::WatchGone, 0.2)
-            .until(Duration::from_secs(60));
-        let report = bed::run(Options::new(seed).faults(faults), story);
+    for seed in 0..60 {
+        let report = bed::run(Options::new(seed).faults(Faults::from_seed(seed)), story);
         assert_eq!(report.outcome, Ok(()), "seed {seed}\n{}", report.trace);
     }
 }

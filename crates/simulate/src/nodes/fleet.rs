@@ -12,10 +12,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use plimsoll_api::kinds::{Node, Pod};
 use plimsoll_engine::labels::ObjectKey;
 use plimsoll_runtime::mirror::key_of;
+use plimsoll_runtime::reflector::RELIST;
 use plimsoll_runtime::write::Writer;
 use plimsoll_runtime::{
     Backoff, Change, Context, Error, Mirror, Next, Objects, Queue, Recorder, Selection, Whole, reflect,
@@ -35,6 +37,7 @@ const MACHINES_PER_RECORDER: usize = 25;
 #[derive(Clone, Debug)]
 pub struct Fleet {
     machines: Vec<Machine>,
+    relist: Duration,
 }
 
 impl Fleet {
@@ -46,7 +49,13 @@ impl Fleet {
                 machine.place_by_default(u16::try_from(number).unwrap_or(u16::MAX));
             }
         }
-        Self { machines }
+        Self { machines, relist: RELIST }
+    }
+
+    /// Lists everything again after this long, in case a watch skipped something.
+    pub fn relist(mut self, relist: Duration) -> Self {
+        self.relist = relist;
+        self
     }
 
     /// The machines.
@@ -61,7 +70,7 @@ impl Fleet {
 
     /// Lives until the context's tasks end.
     pub async fn live(self, context: Context) {
-        Site::new(self.machines, context).run().await;
+        Site::new(self, context).run().await;
     }
 }
 
@@ -86,12 +95,13 @@ pub(super) struct Site {
     pub(super) queue: Arc<Queue<Work>>,
     /// The pods of each node: what happens to a node costs its pods, not all there are.
     by_node: Mutex<BTreeMap<String, BTreeSet<ObjectKey>>>,
+    relist: Duration,
 }
 
 impl Site {
-    fn new(machines: Vec<Machine>, context: Context) -> Arc<Self> {
+    fn new(fleet: Fleet, context: Context) -> Arc<Self> {
         let mut kubelets = BTreeMap::new();
-        for some in machines.chunks(MACHINES_PER_RECORDER) {
+        for some in fleet.machines.chunks(MACHINES_PER_RECORDER) {
             let recorder = Recorder::new(&context, "kubelet");
             for machine in some {
                 kubelets.insert(machine.name.clone(), Kubelet::new(machine.clone(), recorder.clone()));
@@ -104,6 +114,7 @@ impl Site {
             node_writer: Writer::new(&context, &nodes),
             queue: Queue::new(Backoff::default()),
             by_node: Mutex::default(),
+            relist: fleet.relist,
             context,
             kubelets,
             pods,
@@ -144,9 +155,9 @@ impl Site {
             Some(name) => (format!("metadata.name={name}"), format!("spec.nodeName={name}")),
             None => (String::new(), "spec.nodeName!=".to_owned()),
         };
-        reflect(&self.context, &self.nodes, Selection { fields: nodes, ..Selection::default() });
+        reflect(&self.context, &self.nodes, Selection { fields: nodes, relist: self.relist });
         self.nodes.synced().await;
-        reflect(&self.context, &self.pods, Selection { fields: pods, ..Selection::default() });
+        reflect(&self.context, &self.pods, Selection { fields: pods, relist: self.relist });
         self.pods.synced().await;
     }
 
