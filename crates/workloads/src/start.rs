@@ -7,7 +7,8 @@ use plimsoll_runtime::{Context, reflector};
 
 use crate::world::World;
 use crate::{
-    daemon_set, deployment, disruption, job, node_lifecycle, pod_gc, replica_set, service_account, stateful_set, taint_eviction,
+    daemon_set, deployment, disruption, job, node_lifecycle, pod_gc, replica_set, service_account, stateful_set,
+    taint_eviction,
 };
 
 /// A controller that can be turned off, because somebody else does its work.

@@ -61,7 +61,7 @@ fn concerned<O: Workload>(
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::Whole;
-        use serde_json::{Value, json};
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::kinds::ReplicaSet;

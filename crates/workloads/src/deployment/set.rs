@@ -111,7 +111,7 @@ fn without_nulls(value: &mut Value) {
 mod tests {
     use plimsoll_runtime::Mirrored;
     use serde_json::json;
-    
+
     use super::*;
 
     fn set(value: Value) -> Set {

@@ -102,7 +102,7 @@ fn restarts(pod: &Value) -> (i64, i64) {
 mod tests {
     use plimsoll_runtime::Mirrored;
     use serde_json::json;
-    
+
     use super::*;
 
     const NOW: &str = "2026-01-01T01:00:00Z";

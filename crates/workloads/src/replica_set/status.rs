@@ -101,7 +101,7 @@ fn conditions(had: &[Value], trouble: Option<&Trouble>, now: Timestamp) -> Vec<V
 #[cfg(test)]
 mod tests {
     use plimsoll_runtime::Mirrored;
-    
+
     use super::*;
 
     fn now() -> Timestamp {
