@@ -43,8 +43,8 @@ pub struct Options {
     pub fsync: bool,
     /// Whether kube-apiserver writes down every request, in `audit.log` of its folder.
     pub audit: bool,
-    /// Whether nodes report to it: then new ones are tainted until they are ready.
-    pub nodes: bool,
+    /// Whether nodes and all controllers run beside it: then pods have service accounts, and new nodes are tainted until they are ready.
+    pub whole: bool,
     /// Admission plugins that are on beside those that kube-apiserver has on by itself, with commas between them.
     pub admission: &'static str,
 }
@@ -83,11 +83,6 @@ impl Upstream {
             .args(["--secure-port", &port.to_string(), "--authorization-mode", "RBAC"])
             .args(["--service-account-issuer", "https://kubernetes.default.svc"])
             .args(["--service-cluster-ip-range", "10.0.0.0/24"])
-            // No token controller runs here, and mostly no kubelets: pods would wait for both.
-            .args([
-                "--disable-admission-plugins",
-                if options.nodes { "ServiceAccount" } else { "ServiceAccount,TaintNodesByCondition" },
-            ])
             .arg("--cert-dir")
             .arg(at("certs"))
             .arg("--token-auth-file")
@@ -96,6 +91,10 @@ impl Upstream {
             .arg(at("service-accounts.pub"))
             .arg("--service-account-signing-key-file")
             .arg(at("service-accounts.key"));
+        if !options.whole {
+            // No token controller and no kubelets run here: pods would wait for both.
+            command.args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"]);
+        }
         if !options.admission.is_empty() {
             command.args(["--enable-admission-plugins", options.admission]);
         }
@@ -117,6 +116,15 @@ impl Upstream {
     /// The ids of kube-apiserver and etcd, whose use of the machine benchmarks ask for.
     pub fn ids(&self) -> (u32, u32) {
         (self.apiserver.id(), self.etcd.id())
+    }
+
+    /// What kube-controller-manager needs to make service accounts and what pods know the server by.
+    pub fn account_flags(&self) -> [String; 2] {
+        let at = |name: &str| self.folder.path().join(name).display().to_string();
+        [
+            format!("--service-account-private-key-file={}", at("service-accounts.key")),
+            format!("--root-ca-file={}", at("certs/apiserver.crt")),
+        ]
     }
 
     /// Where the logs are.

@@ -50,9 +50,10 @@ pub struct Ground {
 impl Ground {
     /// The real one.
     pub async fn real() -> Result<Self> {
-        let server = Upstream::start(upstream::Options { nodes: true, ..upstream::Options::default() }).await?;
+        let server = Upstream::start(upstream::Options { whole: true, ..upstream::Options::default() }).await?;
         let (folder, kubeconfig) = (server.folder(), &server.kubeconfig);
-        let flags = [GRACE.to_owned()];
+        let [key, authority] = server.account_flags();
+        let flags = [GRACE.to_owned(), key, authority];
         let programs = vec![
             upstream::controller_manager(folder, kubeconfig, "*", Content::Protobuf, &flags)?,
             upstream::scheduler(folder, kubeconfig, Content::Protobuf, None)?,

@@ -22,6 +22,8 @@ static UID: LazyLock<Option<Regex>> =
 static GENERATED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"-{LETTERS}{{5}}\b")).ok());
 static HASHED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"-{LETTERS}{{6,10}}\b")).ok());
 
+static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("kube-api-access-{LETTERS}{{5}}")).ok());
+
 /// What stands for what in one story.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -71,7 +73,10 @@ impl Names {
     pub fn text(&self, text: &str) -> String {
         let uid = |found: &Captures<'_>| self.uids.get(&found[0]).cloned().unwrap_or_else(|| "<another uid>".into());
         let text = UID.as_ref().map_or_else(|| text.to_owned(), |pattern| pattern.replace_all(text, uid).into_owned());
-        self.plain(&text)
+        let text = self.plain(&text);
+        TOKENS
+            .as_ref()
+            .map_or_else(|| text.clone(), |pattern| pattern.replace_all(&text, "kube-api-access-<name>").into_owned())
     }
 
     /// A text of an event: it may be about what is gone.
@@ -139,6 +144,7 @@ mod tests {
         for (text, expected) in [
             ("web-7d9f6c5b8d-x2x4z on node-a in own007", "web-<revision 2>-<1> on <node> in $ID"),
             ("7fb1a3f1-96a5-4e54-8bd9-8e3c9c0f5b10", "<uid of pod/web-<revision 2>-<1>>"),
+            ("kube-api-access-x2x4z", "kube-api-access-<name>"),
             ("8fb1a3f1-96a5-4e54-8bd9-8e3c9c0f5b10", "<another uid>"),
         ] {
             assert_eq!(names.text(text), expected);

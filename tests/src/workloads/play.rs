@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use http::Method;
 use plimsoll_simulate::nodes::CUT_OFF;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::drain::{cordon, drain, evict};
 use super::outcome::Telling;
@@ -18,6 +19,10 @@ use crate::volumes::templates::{Kind, path};
 
 /// How long nothing may change at the end: longer than the pauses in which controllers count again.
 const QUIET: Duration = Duration::from_secs(3);
+
+/// How often and when it is looked for a service account.
+const TRIES: usize = 600;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the last name that was only said by its beginning is kept as.
 const FIRST: &str = "first";
@@ -63,6 +68,7 @@ impl Player {
 
     async fn tell(&mut self) -> Result<(Look, Seen)> {
         self.stage.open().await?;
+        self.until_account().await?;
         for (index, step) in self.story.steps.clone().iter().enumerate() {
             self.step(step).await.with_context(|| format!("step {}", index + 1))?;
         }
@@ -75,6 +81,18 @@ impl Player {
             bail!("in the end: {}", unmet.join("; "));
         }
         Ok((look, seen))
+    }
+
+    /// Waits until pods can be made here: they need the namespace's service account.
+    async fn until_account(&self) -> Result<()> {
+        let path = format!("/api/v1/namespaces/{}/serviceaccounts/default", self.stage.id);
+        for _ in 0..TRIES {
+            if self.stage.ask(&Method::GET, &path, None).await?.0 == 200 {
+                return Ok(());
+            }
+            sleep(PAUSE).await;
+        }
+        bail!("{path} does not come")
     }
 
     async fn rest(&mut self) -> Result<(Look, Seen)> {
