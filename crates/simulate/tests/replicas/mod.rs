@@ -19,7 +19,10 @@ pub const REVISION: &str = "deployment.kubernetes.io/revision";
 fn controllers() -> Component {
     Component::new("workloads", |context: Context| async move {
         let run = BTreeSet::from([Controller::Deployment, Controller::ReplicaSet, Controller::ReplicationController]);
-        plimsoll_workloads::start(&context, &Workloads { run, relist: Duration::from_secs(60) });
+        plimsoll_workloads::start(
+            &context,
+            &Workloads { run, relist: Duration::from_secs(60), ..Workloads::default() },
+        );
         context.tasks.stopping().await;
     })
 }
