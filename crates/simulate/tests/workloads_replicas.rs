@@ -537,10 +537,10 @@ fn killed_at_every_write_a_rollout_ends_as_if_its_controller_had_lived() {
 }
 
 #[test]
-fn a_hundred_seeds_of_faults_end_at_the_same_place() {
+fn fifty_seeds_of_faults_end_at_the_same_place() {
     let wanted = end(&story(Options::new(21)));
-    let name = "a_hundred_seeds_of_faults_end_at_the_same_place";
-    let summary = Seeds::new("workloads_replicas", name, 100).check(|options| {
+    let name = "fifty_seeds_of_faults_end_at_the_same_place";
+    let summary = Seeds::new("workloads_replicas", name, 50).check(|options| {
         let mut report = story(options);
         if report.outcome == Ok(()) && end(&report) != wanted {
             report.outcome = Err(format!("another end: {:#?}", end(&report)));
