@@ -440,6 +440,53 @@ fn a_share_is_of_what_the_controllers_are_to_have() {
     });
 }
 
+#[test]
+fn a_drain_takes_one_pod_after_the_other() {
+    passes(Options::new(16), |bed| async move {
+        for node in ["a", "b"] {
+            bed.start(Machine::new(node).component());
+        }
+        bed.start(scheduler());
+        bed.start(workloads(&[ALL.as_slice(), &[Controller::Deployment, Controller::ReplicaSet]].concat()));
+        let spec = json!({"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 5});
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
+                     "template": {"metadata": {"labels": {"app": "web"}}, "spec": spec}}});
+        create(&bed, Resource::DEPLOYMENTS, &deployment).await?;
+        let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"maxUnavailable": "25%", "selector": {"matchLabels": {"app": "web"}}}});
+        create(&bed, Resource::BUDGETS, &budget).await?;
+        bed.settle().await?;
+        assert_eq!(get(&bed, Resource::BUDGETS, "b").await["status"]["expectedPods"], 4);
+        let patch = json!({"spec": {"unschedulable": true}});
+        bed.objects().merge::<Value>(Resource::NODES, "", "a", "", &patch).await.map_err(told)?;
+        let mut refused = 0;
+        for _ in 0..100 {
+            let there: Vec<Arc<Value>> = pods(&bed).into_iter().filter(|p| p["spec"]["nodeName"] == "a").collect();
+            if there.is_empty() {
+                break;
+            }
+            for pod in there.iter().filter(|p| p["metadata"]["deletionTimestamp"].is_null()) {
+                match evict(&bed, pod["metadata"]["name"].as_str().unwrap()).await {
+                    Ok(()) => {}
+                    Err(Error::Busy { .. }) => refused += 1,
+                    Err(error) => return Err(error.to_string()),
+                }
+            }
+            let ready = pods(&bed).iter().filter(|p| condition(p, "Ready")["status"] == "True").count();
+            assert!(ready >= 3, "{ready} are left");
+            bed.wait(Duration::from_secs(1)).await;
+        }
+        bed.settle().await?;
+        assert!(refused > 0, "the budget had something to say");
+        assert!(pods(&bed).iter().all(|p| p["spec"]["nodeName"] == "b"));
+        assert_eq!(get(&bed, Resource::BUDGETS, "b").await["status"]["currentHealthy"], 4);
+        Ok(())
+    });
+}
+
 fn taints(node: &Value) -> Vec<String> {
     let all = node["spec"]["taints"].as_array().into_iter().flatten();
     let mut out: Vec<String> =
@@ -757,5 +804,55 @@ fn random_job(options: Options) -> Report {
 fn three_hundred_seeds_of_faults_count_every_pod_once() {
     let name = "three_hundred_seeds_of_faults_count_every_pod_once";
     let summary = Seeds::new("workloads_batch", name, 300).check(random_job);
+    eprintln!("{summary:?}");
+}
+
+/// A node that falls silent and comes back, under faults: in the end nothing is left of it, and every pod runs.
+fn random_silence(options: Options) -> Report {
+    bed::run(options, |bed| async move {
+        for node in ["a", "b", "c"] {
+            // Spared: these report their state once, so that a node which faults made silent would stay so.
+            bed.start(Machine::new(node).component().spared());
+        }
+        bed.start(scheduler());
+        bed.start(workloads(&[ALL.as_slice(), &[Controller::ReplicaSet]].concat()));
+        let patient = &patient("work", 20)["spec"]["template"]["spec"]["tolerations"];
+        let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 5, "selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}], "tolerations": patient}}}});
+        create(&bed, Resource::REPLICA_SETS, &set).await?;
+        let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+        create(&bed, Resource::BUDGETS, &budget).await?;
+        bed.wait(Duration::from_secs(15)).await;
+        bed.kill("node-a");
+        bed.settle().await?;
+        let on_silent = |p: &&Arc<Value>| p["spec"]["nodeName"] == "a" && p["metadata"]["deletionTimestamp"].is_null();
+        if let Some(left) = pods(&bed).iter().find(on_silent) {
+            return Err(format!("a pod is left on the node that is silent: {left}"));
+        }
+        let budget = get(&bed, Resource::BUDGETS, "b").await;
+        if budget["status"]["currentHealthy"] != 5 || budget["status"]["disruptionsAllowed"] != 1 {
+            return Err(format!("the budget is wrong: {}", budget["status"]));
+        }
+        bed.revive("node-a");
+        bed.settle().await?;
+        for (name, node) in &bed.state().nodes {
+            if condition(node, "Ready")["status"] != "True" || !taints(node).is_empty() {
+                return Err(format!("the node {name} is not well: {node}"));
+            }
+        }
+        let all = pods(&bed);
+        let well = all.iter().all(|p| phase(p) == "Running" && p["metadata"]["deletionTimestamp"].is_null());
+        if all.len() == 5 && well { Ok(()) } else { Err(format!("the pods are not well: {all:?}")) }
+    })
+}
+
+#[test]
+fn forty_seeds_of_faults_leave_nothing_of_a_silent_node() {
+    let name = "forty_seeds_of_faults_leave_nothing_of_a_silent_node";
+    let summary = Seeds::new("workloads_batch", name, 40).check(random_silence);
     eprintln!("{summary:?}");
 }
