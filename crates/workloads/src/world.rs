@@ -15,7 +15,7 @@ use crate::on_node::OnNode;
 /// A mirror of whole objects: what is written back must not lose a field.
 pub type Objects<T> = Arc<Mirror<Whole<T>>>;
 
-/// The mirrors. Controllers add their listeners before [`World::start`], so that none of them misses anything.
+/// The mirrors. Controllers add their listeners before they are fed, so that none of them misses anything.
 #[derive(Clone)]
 pub struct World {
     /// Pods.

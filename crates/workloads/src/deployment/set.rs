@@ -81,9 +81,28 @@ impl Set {
     }
 }
 
-/// Whether two templates describe the same pods; the hash that is on a set's own one does not count.
+/// Whether two templates describe the same pods; the hash that is on a set's own one does not count. Nothing is copied for
+/// it: every look asks this of every set.
 pub(super) fn same_template(one: &Value, other: &Value) -> bool {
-    plain(one) == plain(other)
+    let (meta, others) = (&one["metadata"], &other["metadata"]);
+    equal(&one["spec"], &other["spec"], "")
+        && equal(meta, others, "labels")
+        && equal(&meta["labels"], &others["labels"], POD_TEMPLATE_HASH)
+}
+
+/// Whether two values say the same, the field `except` of theirs aside. What is null is the same as not there.
+fn equal(one: &Value, other: &Value, except: &str) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let says = |(key, value): &(&String, &Value)| !value.is_null() && *key != except;
+            let same = |(key, value): (&String, &Value)| other.get(key).is_some_and(|there| equal(value, there, ""));
+            one.iter().filter(says).count() == other.iter().filter(says).count() && one.iter().filter(says).all(same)
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other, ""))
+        }
+        _ => one == other,
+    }
 }
 
 /// A template without its hash and without what is null, which is the same as not there.
@@ -127,13 +146,19 @@ mod tests {
         own["metadata"]["labels"][POD_TEMPLATE_HASH] = json!("5d4f");
         own["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
         let set = set(json!({"metadata": {"name": "s"}, "spec": {"template": own}}));
-        assert!(set.has_template(&template));
+        assert!(set.has_template(&template) && set.has_template(&own));
         let mut other = template.clone();
         other["spec"]["containers"][0]["image"] = json!("j");
         assert!(!set.has_template(&other));
         let mut other = template;
         other["spec"]["volumes"][0].as_object_mut().unwrap().remove("emptyDir");
         assert!(!set.has_template(&other), "an empty object says something");
+        let mut other = own.clone();
+        other["metadata"]["labels"]["app"] = json!("db");
+        assert!(!set.has_template(&other), "other labels count");
+        let mut other = own;
+        other["metadata"]["annotations"] = json!({"a": "b"});
+        assert!(!set.has_template(&other));
     }
 
     #[test]

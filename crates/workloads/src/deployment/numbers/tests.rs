@@ -151,11 +151,11 @@ fn without_a_new_set_the_old_ones_are_scaled() {
 fn where_one_set_has_all_it_gets_all() {
     let (empty, full) = (set("v1", 0, 5), set("v2", 5, 5));
     let to = |name: &str, size| Scaling::To(vec![(name.to_owned(), size)]);
-    assert_eq!(scaled(&room(9, 0, 1), Some(&full), &[empty.clone()], false, 5), to("v2", 9));
+    assert_eq!(scaled(&room(9, 0, 1), Some(&full), std::slice::from_ref(&empty), false, 5), to("v2", 9));
     assert_eq!(scaled(&room(9, 0, 1), Some(&empty), &[full], false, 5), to("v2", 9));
     // None has any: the new one, or where there is none the newest.
     let (older, newer) = (set("v1", 0, 5), set("v2", 0, 5));
-    assert_eq!(scaled(&room(6, 0, 1), Some(&older), &[newer.clone()], false, 0), to("v1", 6));
+    assert_eq!(scaled(&room(6, 0, 1), Some(&older), std::slice::from_ref(&newer), false, 0), to("v1", 6));
     assert_eq!(scaled(&room(6, 0, 1), None, &[newer, older], false, 0), to("v2", 6));
     assert_eq!(scaled(&room(6, 0, 1), None, &[], false, 0), Scaling::To(Vec::new()));
 }
