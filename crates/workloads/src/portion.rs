@@ -4,10 +4,12 @@ use serde_json::Value;
 
 /// How many that is of `total`. A share is rounded up or down. `None` where it is neither.
 pub fn of(value: &Value, total: i64, up: bool) -> Option<i64> {
-    if let Some(number) = value.as_i64() {
-        return Some(number);
-    }
-    let percent: i64 = value.as_str()?.strip_suffix('%')?.parse().ok()?;
+    value.as_i64().or_else(|| share(value.as_str()?, total, up))
+}
+
+/// How many a share such as `25%` is of `total`.
+pub fn share(text: &str, total: i64, up: bool) -> Option<i64> {
+    let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
     let share = i128::from(percent) * i128::from(total);
     let rounded = if up { share.saturating_add(99).div_euclid(100) } else { share.div_euclid(100) };
     i64::try_from(rounded).ok()

@@ -10,6 +10,8 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
+use crate::portion;
+
 /// A Deployment's size and what may be more or less of it on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
@@ -42,24 +44,15 @@ impl Room {
             return Self { replicas, surge: 0, unavailable: 0, rolling };
         }
         let rule = &spec["strategy"]["rollingUpdate"];
-        let surge = share(&rule["maxSurge"], replicas, true);
-        let mut unavailable = share(&rule["maxUnavailable"], replicas, false);
+        // What is neither a number nor a share is none: the API server does not let it in.
+        let surge = portion::of(&rule["maxSurge"], replicas, true).unwrap_or(0);
+        let mut unavailable = portion::of(&rule["maxUnavailable"], replicas, false).unwrap_or(0);
         // Neither up nor down would be no way at all. It comes of a percentage that is less than one pod.
         if surge == 0 && unavailable == 0 {
             unavailable = 1;
         }
         Self { replicas, surge, unavailable: unavailable.min(replicas), rolling }
     }
-}
-
-/// A number, or a percentage of `whole`, such as `25%`. One that is neither is none: the API server does not let it in.
-fn share(value: &Value, whole: i64, up: bool) -> i64 {
-    if let Some(number) = value.as_i64() {
-        return number;
-    }
-    let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok()).unwrap_or(0);
-    let hundredths = percent.saturating_mul(whole);
-    if up { (hundredths + 99).div_euclid(100) } else { hundredths.div_euclid(100) }
 }
 
 /// A set as far as numbers go.

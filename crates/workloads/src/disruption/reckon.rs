@@ -9,7 +9,7 @@ use plimsoll_runtime::{Mirrored, Whole};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{pods, times};
+use crate::{pods, portion, times};
 
 /// How long a pod whose eviction was allowed may take to be deleted, in seconds. If it is not, it will not be.
 const DELETION: i64 = 120;
@@ -31,11 +31,8 @@ impl Amount {
             Self::Number(number) => return Ok(*number),
             Self::Share(text) => text,
         };
-        let percent = text.strip_suffix('%').and_then(|digits| digits.parse::<i64>().ok());
-        let Some(percent) = percent else {
-            return Err(format!("invalid value for IntOrString: invalid value {text:?}: not a percentage"));
-        };
-        Ok((i128::from(percent) * i128::from(total) + 99).div_euclid(100).try_into().unwrap_or(i64::MAX))
+        portion::share(text, total, true)
+            .ok_or_else(|| format!("invalid value for IntOrString: invalid value {text:?}: not a percentage"))
     }
 }
 
