@@ -112,7 +112,6 @@ async fn end(server: &mut Server) {
     server.terminate();
     assert_eq!(server.ended(Duration::from_secs(20)).await, Some(0), "{}", server.said());
     assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
-    println!("ended after {:?}", asked.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
