@@ -169,8 +169,10 @@ impl Story {
                 paths.push(path);
             }
         }
-        paths.sort();
-        paths.iter().map(|path| Self::read(path)).collect()
+        let stories: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
+        let mut stories = stories?;
+        stories.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(stories)
     }
 
     /// All of them, by name; with `ONLY` in the environment, those whose name holds one of its words.
