@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 enum Plane {
     /// etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with our nodes beside them.
     // Dropped in this order: the server last.
-    Real { machines: Machines, programs: Vec<Process>, server: Box<Upstream> },
+    Real { machines: Box<Machines>, programs: Vec<Process>, server: Box<Upstream> },
     /// `plimsoll up`.
     Ours(Box<Embedded>),
 }
@@ -58,7 +58,7 @@ impl Ground {
             upstream::controller_manager(folder, kubeconfig, "*", Content::Protobuf, &flags)?,
             upstream::scheduler(folder, kubeconfig, Content::Protobuf, None)?,
         ];
-        let machines = Machines::start(kubeconfig).await?;
+        let machines = Box::new(Machines::start(kubeconfig).await?);
         let (client, nodes) = (server.client.clone(), Machines::names());
         let plane = Plane::Real { machines, programs, server: Box::new(server) };
         Self::ready(client, nodes, plane).await
