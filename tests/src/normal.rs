@@ -19,7 +19,7 @@ static UID: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static TIME: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
-static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^(\d+[smhd])+( ago)?$"));
+static AGE: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^(\d+[smhdy])+( ago)?$"));
 /// Versions within sentences: which one it was says nothing, that it was named does.
 static TOLD_VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(

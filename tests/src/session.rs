@@ -175,9 +175,9 @@ const WORDS: [(&str, &str); 20] = [
     (r"(?m) +$", ""),
     (r"-{5,}", "-----"),
     // Ages, of which two may stand side by side.
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
-    (r"(?m)  (\d+[smhd](\d+[smhd])?|<invalid>)( \(x\d+ over [\dsmhd]+\))?(  |$)", "  <age>$4"),
-    (r"  \d+[smhd](\d+[smhd])? ago", "  <age> ago"),
+    (r"(?m)  (\d+[smhdy](\d+[smhdy])?|<invalid>)( \(x\d+ over [\dsmhdy]+\))?(  |$)", "  <age>$4"),
+    (r"(?m)  (\d+[smhdy](\d+[smhdy])?|<invalid>)( \(x\d+ over [\dsmhdy]+\))?(  |$)", "  <age>$4"),
+    (r"  \d+[smhdy](\d+[smhdy])? ago", "  <age> ago"),
     (r"\(lasts \w+\)", "(lasts <age>)"),
 ];
 

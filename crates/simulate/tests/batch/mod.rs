@@ -46,10 +46,14 @@ pub const ALL: [Controller; 6] = [
     Controller::TtlAfterFinished,
 ];
 
+/// A job whose pods run until somebody ends them, and take the whole of their grace.
 pub fn job(name: &str, spec: Value) -> Value {
     let container = json!({"name": "c", "image": "i"});
+    let for_ever =
+        json!({"annotations": {"simulate.plimsoll.dev/run-for": "1000h", "simulate.plimsoll.dev/stop-after": "30s"}});
+    let template = json!({"metadata": for_ever, "spec": {"restartPolicy": "Never", "containers": [container]}});
     let mut job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "default"},
-        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}});
+        "spec": {"template": template}});
     for (key, value) in spec.as_object().unwrap() {
         job["spec"][key] = value.clone();
     }

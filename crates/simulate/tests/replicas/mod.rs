@@ -60,8 +60,10 @@ where
     assert_eq!(report.outcome, Ok(()), "{}", report.trace);
 }
 
+/// Its pods take the whole of their grace, so that it shows what is done meanwhile.
 fn template(image: &str) -> Value {
-    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}})
+    json!({"metadata": {"labels": {"app": "web"}, "annotations": {"simulate.plimsoll.dev/stop-after": "30s"}},
+        "spec": {"containers": [{"name": "c", "image": image}]}})
 }
 
 pub fn deployment(replicas: i64, image: &str) -> Value {

@@ -77,8 +77,9 @@ pub fn daemon_set(more: Value) -> Value {
     set
 }
 
+/// Its pods take the whole of their grace, so that it shows what is done meanwhile.
 fn template(app: &str, image: &str) -> Value {
-    json!({"metadata": {"labels": {"app": app}},
+    json!({"metadata": {"labels": {"app": app}, "annotations": {"simulate.plimsoll.dev/stop-after": "2s"}},
            "spec": {"terminationGracePeriodSeconds": 2, "containers": [{"name": "c", "image": image}]}})
 }
 
