@@ -244,6 +244,8 @@ impl<T: Mirrored> Mirror<T> {
             changes.extend(missing.iter().filter_map(|key| state.gone(key, version)));
             changes.extend(objects.into_iter().flat_map(|object| state.set(Arc::new(object))));
             state.listed = state.listed.max(version);
+            // The watch begins behind the list: it will not tell of these.
+            state.written = state.written.split_off(&version.saturating_add(1));
         }
         self.tell(&changes);
         self.synced.send_replace(true);

@@ -30,6 +30,9 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use figures::Figures;
 
+/// The longest that a key waits. The clock does not reach further than some centuries, and what is asked for may come from an object.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// What becomes of a key that was worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -129,7 +132,7 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
 
     /// Wants the key worked on after a while, or earlier where that was asked for already.
     pub fn add_after(&self, key: K, wait: Duration) {
-        let at = Instant::now() + wait;
+        let at = Instant::now() + wait.min(LONGEST);
         self.state().delay(key, at);
         self.changed.notify_one();
     }
@@ -223,7 +226,7 @@ impl<K: Ord + Clone + Send + 'static> Queue<K> {
                 match next {
                     _ if news => state.enqueue(key),
                     Next::Done => {}
-                    Next::After(wait) => state.delay(key, now + wait),
+                    Next::After(wait) => state.delay(key, now + wait.min(LONGEST)),
                 }
             }
             Err(error) => {

@@ -185,7 +185,7 @@ pub fn matches(selector: &LabelSelector, meta: &ObjectMeta) -> bool {
 
 /// Nothing may be done in the name of an owner that is gone, going, or another by now: the mirror is behind then, and the
 /// owner is looked at again.
-async fn must_live(objects: &Objects, owner: &Owner) -> Result<(), Error> {
+pub(crate) async fn must_live(objects: &Objects, owner: &Owner) -> Result<(), Error> {
     let live = objects.get::<Value>(owner.resource, &owner.namespace, &owner.name).await?;
     let (kind, name) = (owner.resource.kind, &owner.name);
     match live.as_ref().map(|live| &live["metadata"]) {

@@ -12,7 +12,8 @@ pub fn share(text: &str, total: i64, up: bool) -> Option<i64> {
     let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
     let share = i128::from(percent) * i128::from(total);
     let rounded = if up { share.saturating_add(99).div_euclid(100) } else { share.div_euclid(100) };
-    i64::try_from(rounded).ok()
+    // No workload has more pods, and sums of two must not run over.
+    i64::try_from(rounded.min(i128::from(i32::MAX))).ok()
 }
 
 #[cfg(test)]

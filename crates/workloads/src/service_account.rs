@@ -19,6 +19,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::remove::namespace_ends;
+
 /// The ConfigMap with the certificate.
 const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
@@ -150,8 +152,8 @@ impl<K: Kind> Giver<K> {
         match self.objects.create::<Box<RawValue>>(resource, &key.name, &object).await {
             Ok(raw) => self.writer.learn(&raw).map(|_| Next::Done),
             Err(Error::AlreadyExists(_)) => self.writer.look(&key.name, self.name).await.map(|_| Next::Done),
-            // The namespace is gone, or going.
-            Err(Error::NotFound(_) | Error::Forbidden(_)) => Ok(Next::Done),
+            // Whatever else is refused, such as by roles that are not there yet, may be allowed later.
+            Err(error) if matches!(error, Error::NotFound(_)) || namespace_ends(&error) => Ok(Next::Done),
             Err(error) => Err(error),
         }
     }

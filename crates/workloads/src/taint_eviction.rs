@@ -140,9 +140,14 @@ impl Eviction {
             }
             Patience::For(time) => {
                 let now = Instant::now();
+                // Longer than the clock reaches is for ever.
+                let Some(end) = now.checked_add(time) else {
+                    self.cancel(&key);
+                    return Ok(Next::Done);
+                };
                 let at = {
                     let mut notices = self.notices();
-                    let fresh = Notice { uid: pod.meta().uid.clone(), at: now + time, told: false };
+                    let fresh = Notice { uid: pod.meta().uid.clone(), at: end, told: false };
                     let notice = notices.entry(key.clone()).or_insert_with(|| fresh.clone());
                     if notice.uid != fresh.uid {
                         *notice = fresh;

@@ -146,9 +146,12 @@ async fn delete_all(core: &Arc<Core>, served: &Arc<Served>, namespace: &str, est
 async fn finalize(core: &Arc<Core>, namespaces: &Served, name: &str) {
     for _ in 0..32 {
         let Some((mut value, revision)) = deleting(core, namespaces, name) else { return };
-        if let Some(list) = value["spec"]["finalizers"].as_array_mut() {
-            list.retain(|f| f != "kubernetes");
-        }
+        // Where others have finalizers of their own there is nothing left to do here; to write the same again would go on for ever.
+        let Some(list) = value["spec"]["finalizers"].as_array_mut().filter(|l| l.iter().any(|f| f == "kubernetes"))
+        else {
+            return;
+        };
+        list.retain(|f| f != "kubernetes");
         if value["spec"]["finalizers"].as_array().is_some_and(Vec::is_empty)
             && let Some(spec) = value["spec"].as_object_mut()
         {

@@ -76,7 +76,7 @@ async fn set(node: &OneNode, cut: bool) -> Result<String, Failure> {
     client.request::<Value>(request).await.map_err(failed)?;
     Ok(if cut {
         format!(
-            "Node {name} is cut off: it no longer reports. After about 40 s it is NotReady and tainted; pods that do not tolerate \
+            "Node {name} is cut off: it no longer reports. After about 50 s it is NotReady and tainted; pods that do not tolerate \
              that are evicted 5 minutes later, and stay Terminating until the node is back.\n\
              Bring it back: plimsoll node restore {name}"
         )

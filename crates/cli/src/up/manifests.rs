@@ -99,13 +99,7 @@ async fn apply_one(object: &Value, core: &Core, client: &Client) -> Result<(), S
         query.push_str("&force=true");
         (Method::PATCH, format!("{collection}/{named}"), "application/apply-patch+yaml")
     };
-    let mut object = object.clone();
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        // A dump carries what the server fills in; it is not what its user wants to be so.
-        for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"] {
-            metadata.remove(field);
-        }
-    }
+    let object = without_history(object, kind);
     let request = Request::builder().method(method).uri(format!("{path}?{query}")).header("content-type", media);
     let request = request.body(object.to_string().into_bytes()).map_err(|e| format!("metadata.name: {e}"))?;
     match client.request::<Value>(request).await {
@@ -113,6 +107,34 @@ async fn apply_one(object: &Value, core: &Core, client: &Client) -> Result<(), S
         Err(kube::Error::Api(status)) => Err(status.message.clone()),
         Err(error) => Err(chain(&error)),
     }
+}
+
+/// An object as its user means it: a dump also carries what a server filled in, and whom it knew by uids that mean nothing here.
+///
+/// Left in, they would cost data: a volume whose claim has another uid counts as released, and its directory is removed; an
+/// object whose owner is not there is garbage.
+fn without_history(object: &Value, kind: &str) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in [
+            "managedFields",
+            "resourceVersion",
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "selfLink",
+            "ownerReferences",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    if kind == "PersistentVolume"
+        && let Some(claim) = object["spec"]["claimRef"].as_object_mut()
+    {
+        claim.remove("uid");
+        claim.remove("resourceVersion");
+    }
+    object
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
@@ -127,5 +149,24 @@ fn called(object: &Value) -> String {
     match text(metadata, "namespace") {
         "" => format!("{} {name}", text(object, "kind")),
         space => format!("{} {space}/{name}", text(object, "kind")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn uids_of_another_cluster_are_left_behind() {
+        let volume = json!({"kind": "PersistentVolume", "metadata": {"name": "v", "uid": "old", "resourceVersion": "7",
+                "annotations": {"a": "b"}, "ownerReferences": [{"uid": "gone"}]},
+            "spec": {"claimRef": {"namespace": "n", "name": "c", "uid": "old", "resourceVersion": "5"}, "capacity": {}}});
+        let wanted = json!({"kind": "PersistentVolume", "metadata": {"name": "v", "annotations": {"a": "b"}},
+            "spec": {"claimRef": {"namespace": "n", "name": "c"}, "capacity": {}}});
+        assert_eq!(without_history(&volume, "PersistentVolume"), wanted);
+        let free = json!({"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {"capacity": {}}});
+        assert_eq!(without_history(&free, "PersistentVolume"), free);
     }
 }

@@ -70,6 +70,10 @@ impl Volumes {
                 let text = item["metadata"][name].as_str().unwrap_or_default();
                 // A claim whose volume is to be made will be given the directory that is there.
                 known.insert(if name == "uid" { format!("pvc-{text}") } else { text.to_owned() });
+                // A volume that somebody made by hand may use a directory of another name.
+                let path = item["spec"]["local"]["path"].as_str().map(Path::new);
+                let name = path.and_then(Path::file_name).and_then(|name| name.to_str());
+                known.extend(name.map(str::to_owned));
             }
         }
         self.sweep_all_but(&known).map_err(|error| self.unusable(&error))
@@ -80,10 +84,15 @@ impl Volumes {
         let mut kept = Vec::new();
         for node in folders(&self.root)? {
             if node.file_name().is_some_and(|name| name == DELETED) {
-                fs::remove_dir_all(&node)?;
+                // What cannot be removed now keeps nobody from starting: the next deletion tries again.
+                if let Err(error) = fs::remove_dir_all(&node) {
+                    tracing::warn!(path = %node.display(), %error, "deleted volumes are not removed yet");
+                }
                 continue;
             }
-            for volume in folders(&node)? {
+            // Not every folder need be ours: a disk of its own has `lost+found`.
+            let Ok(volumes) = folders(&node) else { continue };
+            for volume in volumes {
                 let name = volume.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 if !known.contains(name)
                     && let Err(error) = fs::remove_dir(&volume)

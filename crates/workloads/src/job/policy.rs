@@ -1,15 +1,21 @@
 //! What a pod's failure means for its job, and which successes are enough.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::indexes::Indexes;
 use super::member::{ContainerState, Member};
+
+/// Reads a list; Go writes null for one that is empty.
+fn or_none<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
 
 /// `podFailurePolicy`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct FailurePolicy {
     /// The first rule that fits counts.
+    #[serde(deserialize_with = "or_none")]
     pub rules: Vec<FailureRule>,
 }
 
@@ -34,6 +40,7 @@ pub struct ExitCodes {
     /// `In`, or `NotIn`.
     pub operator: String,
     /// The exit codes.
+    #[serde(deserialize_with = "or_none")]
     pub values: Vec<i64>,
 }
 
@@ -121,6 +128,7 @@ impl ExitCodes {
 #[serde(default)]
 pub struct SuccessPolicy {
     /// Any of them is enough.
+    #[serde(deserialize_with = "or_none")]
     pub rules: Vec<SuccessRule>,
 }
 
@@ -149,5 +157,20 @@ impl SuccessPolicy {
             wanted.count() > 0 && (common == wanted.count() || rule.succeeded_count.is_some_and(|c| common >= c))
         })?;
         Some(format!("Matched rules at index {at}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_without_rules_is_one_that_says_nothing() {
+        for written in [json!({}), json!({"rules": null}), json!({"rules": []})] {
+            assert!(FailurePolicy::deserialize(&written).unwrap().rules.is_empty(), "{written}");
+            assert!(SuccessPolicy::deserialize(&written).unwrap().rules.is_empty(), "{written}");
+        }
     }
 }

@@ -18,7 +18,14 @@ pub(super) struct Condition {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) status: String,
-    last_heartbeat_time: String,
+    /// `None` where it is null, which is how a real API server writes a time that was never set.
+    last_heartbeat_time: Option<String>,
+}
+
+/// The conditions that can be read: one that somebody wrote oddly must not hide that the node is ready, or is not.
+fn conditions(written: &Value) -> Vec<Condition> {
+    let written = written.as_array().into_iter().flatten();
+    written.filter_map(|condition| Condition::deserialize(condition).ok()).collect()
 }
 
 /// What is read of a node.
@@ -65,7 +72,6 @@ impl Facts {
             ("", "") => String::new(),
             (region, zone) => format!("{region}:\0:{zone}"),
         };
-        let conditions = node.value()["status"]["conditions"].take();
         Self {
             name: meta.name.clone(),
             uid: meta.uid.clone(),
@@ -74,7 +80,7 @@ impl Facts {
             created: meta.creation_timestamp.clone(),
             unschedulable: node.slim.spec.unschedulable,
             taints: node.slim.spec.taints.clone(),
-            conditions: serde_json::from_value(conditions).unwrap_or_default(),
+            conditions: conditions(&node.value()["status"]["conditions"]),
         }
     }
 
@@ -181,7 +187,7 @@ mod tests {
         let conditions = ready.map(|(status, heartbeat)| Condition {
             kind: "Ready".to_owned(),
             status: status.to_owned(),
-            last_heartbeat_time: heartbeat.to_owned(),
+            last_heartbeat_time: Some(heartbeat.to_owned()),
         });
         Facts {
             created: "1970-01-01T00:00:10Z".to_owned(),
@@ -192,6 +198,15 @@ mod tests {
 
     fn lease(second: i64) -> Option<Renewal> {
         Some(Renewal { version: second.to_string(), time: Some(at(second)) })
+    }
+
+    #[test]
+    fn a_condition_that_is_written_oddly_hides_no_other() {
+        let written = json!([{"type": "Disks", "status": "True", "lastHeartbeatTime": null}, {"type": 5}, "odd",
+            {"type": "Ready", "status": "False", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]);
+        let read: Vec<(String, String)> = conditions(&written).into_iter().map(|c| (c.kind, c.status)).collect();
+        assert_eq!(read, [("Disks".into(), "True".into()), ("Ready".into(), "False".to_owned())]);
+        assert!(conditions(&Value::Null).is_empty());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::COMPONENT;
 use super::claims::{self, Kin};
 use super::identity::{self, claim_name, pod_name};
 use super::spec::Spec;
-use crate::children::Owner;
+use crate::children::{Owner, must_live};
 use crate::kinds::StatefulSet;
 use crate::remove::{Only, remove};
 use crate::world::{self, World};
@@ -218,6 +218,8 @@ impl Control {
                 self.recorder.event(&set.about, Severity::Warning, "ConflictingController", &message);
             }
             if let Some(correction) = kin.correct(references) {
+                // A claim that is given to a set which was deleted meanwhile, its pods and claims to be kept, would go with it.
+                must_live(&self.objects, &set.spec.owner).await?;
                 let changed = self.claims.change(&claim, Part::Object, |value| correction.apply(value)).await;
                 changed
                     .map_err(|e| within(e, &format!("could not update claim {name} for delete policy ownerRefs")))?;

@@ -13,7 +13,7 @@ mod plan;
 mod spec;
 mod status;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,8 +192,12 @@ impl StatefulSets {
     /// Carries out what the plan says.
     async fn act(&self, set: &Arc<Whole<StatefulSet>>, look: &Look<'_>) -> Result<(), Error> {
         let spec = look.spec;
-        let seats: Vec<Seat> =
-            (spec.start..spec.start + spec.replicas).map(|ordinal| self.seat(look, ordinal)).collect();
+        // Those that are there, and as many more as one look can make: a set may ask for more than the memory holds.
+        let more = i64::try_from(look.pods.len().saturating_add(MOST_AT_ONCE)).unwrap_or(i64::MAX);
+        let first = spec.start..spec.start + spec.replicas.min(more);
+        let there = look.pods.keys().copied().filter(|ordinal| spec.wants(*ordinal));
+        let ordinals: BTreeSet<i64> = first.chain(there).collect();
+        let seats: Vec<Seat> = ordinals.into_iter().map(|ordinal| self.seat(look, ordinal)).collect();
         let condemned: Vec<Seat> = look
             .pods
             .keys()
