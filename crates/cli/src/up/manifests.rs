@@ -129,7 +129,7 @@ fn without_history(object: &Value, kind: &str) -> Value {
         }
     }
     if kind == "PersistentVolume"
-        && let Some(claim) = object["spec"]["claimRef"].as_object_mut()
+        && let Some(claim) = object.pointer_mut("/spec/claimRef").and_then(Value::as_object_mut)
     {
         claim.remove("uid");
         claim.remove("resourceVersion");
