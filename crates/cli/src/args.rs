@@ -15,7 +15,7 @@ use plimsoll_engine::gates::{Gate, Gates};
 
 /// Volume-aware scheduling for Kubernetes.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "plimsoll", version, arg_required_else_help = true)]
 pub struct Cli {
     /// How to write the result
     #[arg(short, long, value_enum, default_value_t = Output::Table, global = true)]
@@ -160,6 +160,9 @@ pub struct ClusterArgs {
     /// The pod's namespace; without POD, only this namespace's pods
     #[arg(short, long)]
     pub namespace: Option<String>,
+    /// Every namespace, as without --namespace
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub all_namespaces: bool,
 }
 
 /// Which deliberate differences from upstream are on.

@@ -46,6 +46,13 @@ impl Failure {
         self
     }
 
+    /// The same with something else that could be done, where there is something to do.
+    #[must_use]
+    pub fn or_help(mut self, other: &str) -> Self {
+        self.help = self.help.map(|help| format!("{help}; or {other}"));
+        self
+    }
+
     /// What is wrong.
     pub fn problems(&self) -> &[String] {
         &self.problems

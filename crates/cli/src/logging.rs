@@ -14,9 +14,8 @@ pub fn start(verbosity: u8, format: LoggingFormat) {
     };
     // What libraries have to say is asked for by a higher level: it is about bytes, not about volumes.
     let others = if verbosity > 5 { "debug" } else { "warn" };
-    let filter = format!(
-        "{others},plimsoll_runtime={level},plimsoll_controllers={level},plimsoll_workloads={level},plimsoll_simulate={level},plimsoll_cli={level}"
-    );
+    // All of our crates begin with the name.
+    let filter = format!("{others},plimsoll={level}");
     let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(EnvFilter::new(filter));
     // A second start in one process keeps the first one's way.
     let _ = match format {

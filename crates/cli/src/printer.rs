@@ -2,14 +2,17 @@
 //!
 //! Text comes with its colours; the streams take them away where they are not wanted (no terminal, `NO_COLOR`).
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use anstream::AutoStream;
+use anstyle::Style;
 use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::Failure;
-use crate::text::style;
+use crate::text::{fold, style};
 
 /// How wide lines are where no terminal says so.
 const DEFAULT_WIDTH: usize = 100;
@@ -39,8 +42,7 @@ impl Printer {
 
     /// How wide a line of stdout may be.
     fn width(&self) -> usize {
-        let size = terminal_size::terminal_size_of(std::io::stdout());
-        size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(MIN_WIDTH))
+        width_of(std::io::stdout()).unwrap_or(DEFAULT_WIDTH)
     }
 
     /// Writes data in the form the user asked for. The table is made only where it is wanted.
@@ -66,6 +68,11 @@ impl Printer {
         Ok(())
     }
 
+    /// Writes sentences, broken between words where a terminal shows them.
+    pub fn sentences(&mut self, text: &str) -> Result<(), Failure> {
+        self.line(&for_terminal(text, width_of(std::io::stdout())))
+    }
+
     /// Shows what is being done, in a line that the next one replaces. Only where somebody looks on.
     pub fn progress(&mut self, doing: &str) {
         if !std::io::stderr().is_terminal() {
@@ -88,14 +95,20 @@ impl Printer {
     /// Says something to whoever looks on: data goes to stdout, which scripts read.
     pub fn say(&mut self, line: &str) {
         self.end_progress();
-        let _ = writeln!(self.err, "{line}");
+        let _ = writeln!(self.err, "{}", for_terminal(line, width_of(std::io::stderr())));
+    }
+
+    /// Writes a sentence behind its word in colour.
+    fn told(&mut self, style: Style, word: &str, sentence: &str) {
+        let text = format!("{word}: {sentence}");
+        let text = for_terminal(&text, width_of(std::io::stderr()));
+        let _ = writeln!(self.err, "{style}{word}{style:#}{}", text.strip_prefix(word).unwrap_or(&text));
     }
 
     /// Says something by the way. Nothing depends on its being read, so a closed stderr is no error.
     pub fn note(&mut self, note: &str) {
         self.end_progress();
-        let style = style::NOTE;
-        let _ = writeln!(self.err, "{style}note{style:#}: {note}");
+        self.told(style::NOTE, "note", note);
     }
 
     /// Says why the command failed.
@@ -103,21 +116,31 @@ impl Printer {
         /// More problems than this are counted rather than listed.
         const LISTED: usize = 20;
         self.end_progress();
-        let (error, help) = (style::ERROR, style::HELP);
         for problem in failure.problems().iter().take(LISTED) {
-            let _ = writeln!(self.err, "{error}error{error:#}: {}", shortened(problem));
+            self.told(style::ERROR, "error", &shortened(problem));
         }
         if let Some(more) = failure.problems().len().checked_sub(LISTED).filter(|more| *more > 0) {
-            let _ = writeln!(self.err, "{error}error{error:#}: {more} more errors of this kind");
+            self.told(style::ERROR, "error", &format!("{more} more errors of this kind"));
         }
         if let Some(advice) = failure.advice() {
-            let _ = writeln!(self.err, "{help}help{help:#}: {advice}");
+            self.told(style::HELP, "help", advice);
         }
     }
 }
 
+/// How wide the terminal is that a stream goes to, if it goes to one.
+fn width_of(stream: impl AsFd) -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(stream)?;
+    Some(usize::from(width.0).max(MIN_WIDTH))
+}
+
+/// Text as a terminal of some width shows it best; what goes to a file or another program stays as it is.
+fn for_terminal(text: &str, width: Option<usize>) -> Cow<'_, str> {
+    width.map_or(text.into(), |width| fold(text, width).into())
+}
+
 /// A problem may quote input of any size; its beginning tells enough.
-fn shortened(problem: &str) -> std::borrow::Cow<'_, str> {
+fn shortened(problem: &str) -> Cow<'_, str> {
     /// Longer than any message that is not a quotation.
     const LONGEST: usize = 1_000;
     match problem.char_indices().nth(LONGEST) {

@@ -97,6 +97,23 @@ impl From<Span> for Paragraph {
     }
 }
 
+/// Breaks lines that are longer than `width` between words; the parts stand in as far as the line did. Others stay as they are.
+pub fn fold(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.split('\n') {
+        if line.chars().count() <= width {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        Paragraph::from(Span::plain(words)).indent(indent).render(&mut out, width);
+    }
+    out.pop();
+    out
+}
+
 /// Breaks a paragraph into lines of at most `width` characters; a longer word has a line to itself.
 fn wrap(paragraph: &[Span], width: usize) -> Vec<Vec<Span>> {
     let words = paragraph.iter().flat_map(|s| s.text.split_whitespace().map(|w| Span::new(w, s.style)));
@@ -229,7 +246,7 @@ fn end_line(out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grid, Row, Span, wrap};
+    use super::{Grid, Row, Span, fold, wrap};
 
     fn lines(text: &str, width: usize) -> Vec<String> {
         let lines = wrap(&[Span::plain(text)], width);
@@ -241,6 +258,12 @@ mod tests {
         assert_eq!(lines("a bc def", 4), ["a bc", "def"]);
         assert_eq!(lines("a abcdefgh b", 4), ["a", "abcdefgh", "b"]);
         assert_eq!(lines("", 4), [""]);
+    }
+
+    #[test]
+    fn only_long_lines_are_broken() {
+        assert_eq!(fold("a  b\n  one two three\n\nend", 10), "a  b\n  one two\n  three\n\nend");
+        assert_eq!(fold("", 10), "");
     }
 
     fn grid(name: &str, why: &str, width: usize) -> String {

@@ -28,6 +28,8 @@ struct Manners {
     expired: bool,
     /// Whether there is a volume that cannot be read.
     malformed: bool,
+    /// Whether a pod waits for a claim that its provisioner cannot make.
+    trouble: bool,
 }
 
 /// An API server that ends with the test.
@@ -48,6 +50,21 @@ impl Server {
             items.push(
                 json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "odd"}, "spec": spec}),
             );
+        }
+        if manners.trouble {
+            let meta = |name: &str| json!({"name": name, "namespace": "shop"});
+            let claim = json!({"persistentVolumeClaim": {"claimName": "shared"}, "name": "data"});
+            let about = json!({"kind": "PersistentVolumeClaim", "namespace": "shop", "name": "shared"});
+            items.extend([
+                json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta("shared"),
+                    "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteMany"],
+                        "resources": {"requests": {"storage": "1Gi"}}}, "status": {"phase": "Pending"}}),
+                json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta("reader"),
+                    "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": [claim]}}),
+                json!({"apiVersion": "v1", "kind": "Event", "metadata": meta("shared.1"), "involvedObject": about,
+                    "reason": "ProvisioningFailed", "lastTimestamp": "2026-01-01T00:00:00Z",
+                    "message": "only ReadWriteOnce is supported"}),
+            ]);
         }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -171,7 +188,7 @@ fn what_may_not_be_listed_is_named() {
     let done = server.explain(&["web-0"]);
     let expected = "\
 error: listing persistentvolumes is forbidden: persistentvolumes is forbidden: User \"test\" cannot list resource \"persistentvolumes\"
-help: explain needs the verb list on namespaces, nodes, storageclasses, csidrivers, csinodes, csistoragecapacities, persistentvolumes, persistentvolumeclaims, volumeattachments, services, replicationcontrollers, replicasets, statefulsets, pods; a dump by somebody who may can be read with -f
+help: explain needs the verb list on namespaces, nodes, storageclasses, csidrivers, csinodes, csistoragecapacities, persistentvolumes, persistentvolumeclaims, volumeattachments, services, replicationcontrollers, replicasets, statefulsets, pods; or read manifests or a dump with -f
 ";
     assert_eq!((done.status.code(), text(&done.stderr)), (Some(1), expected));
     assert!(done.stdout.is_empty());
@@ -183,6 +200,19 @@ fn a_kind_that_the_server_does_not_know_is_noted() {
     let done = server.explain(&["web-1"]);
     let expected = "note: the API server does not know csistoragecapacities: taken as there being none\n";
     assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), expected));
+}
+
+/// A node may fit, and the pod still waits: its provisioner says why, and so does explain, for one pod and for all.
+#[test]
+fn a_volume_that_cannot_be_made_is_noted() {
+    let server = Server::start("trouble", Manners { trouble: true, ..Manners::default() });
+    let note = "note: no volume could be made for claim shop/shared of pod shop/reader so far: only ReadWriteOnce is supported\n";
+    for args in [&["reader"][..], &[]] {
+        let done = server.explain(args);
+        assert_eq!(text(&done.stderr), note, "{args:?}");
+    }
+    let done = server.explain(&["web-1"]);
+    assert_eq!(text(&done.stderr), "", "it is none of this pod's business");
 }
 
 /// One object that cannot be read does not keep the others from being judged.

@@ -107,6 +107,16 @@ impl Catalog {
         &self.nodes
     }
 
+    /// The claims that a pod uses, those of its ephemeral volumes too.
+    pub fn claims_of(pod: &Pod) -> impl Iterator<Item = ObjectKey> {
+        crate::volumes::claims_of(pod).map(|(key, _)| key)
+    }
+
+    /// Whether there is such a namespace: as an object, by its pods, or because there always is.
+    pub fn has_namespace(&self, name: &str) -> bool {
+        name == "default" || self.namespaces.contains_key(name) || self.pods().any(|pod| &*pod.key.namespace == name)
+    }
+
     /// A volume as the API server last showed it, whatever is assumed of it.
     pub fn observed_volume(&self, name: &str) -> Option<&Arc<Volume>> {
         self.volumes.slab.by_name(name).map(|r| r.observed.as_ref().map_or(&r.volume, |o| &o.object))

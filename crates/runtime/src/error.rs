@@ -60,6 +60,11 @@ impl Error {
         matches!(self, Self::NotFound(_))
     }
 
+    /// Whether a creation was refused because the whole namespace is on its way out: nobody need be told, nor try again.
+    pub fn is_ending_namespace(&self) -> bool {
+        matches!(self, Self::Forbidden(message) if message.ends_with("because it is being terminated"))
+    }
+
     /// The same for a status that came inside a watch.
     pub fn from_status(code: u16, reason: &str, message: String) -> Self {
         match (code, reason) {

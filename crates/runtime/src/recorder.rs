@@ -151,6 +151,16 @@ impl Recorder {
     }
 }
 
+/// Tells of an event that will never be written. A name that is taken means that the answer to an earlier try was lost, and in a
+/// namespace that is going nobody will look: neither is worth a warning.
+pub(crate) fn refused(object: &str, reason: &str, error: &Error) {
+    if matches!(error, Error::AlreadyExists(_) | Error::NotFound(_)) || error.is_ending_namespace() {
+        tracing::debug!(object, reason, %error, "an event is refused");
+    } else {
+        tracing::warn!(object, reason, %error, "an event is refused");
+    }
+}
+
 /// Counts the events of a component that were dropped.
 pub(crate) fn dropped(context: &Context, component: &str) -> Counter {
     let help = "Events that were not written because too many waited";
@@ -188,8 +198,7 @@ impl Writer {
         for tries in 1..=TRIES {
             let Err(error) = self.write(said, &entry).await else { return };
             if !error.is_passing() {
-                // A name that is taken: the answer to an earlier try was lost. A namespace that is going: nobody will look.
-                tracing::warn!(object, reason = said.reason, %error, "an event is refused");
+                refused(&object, &said.reason, &error);
                 return;
             }
             tracing::warn!(object, reason = said.reason, %error, "an event cannot be written now");

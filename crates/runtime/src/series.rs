@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::error::Error;
 use crate::objects::Objects;
-use crate::recorder::{About, BETWEEN_TRIES, QUEUE, Severity, TRIES, dropped, name};
+use crate::recorder::{About, BETWEEN_TRIES, QUEUE, Severity, TRIES, dropped, name, refused};
 use crate::resource::Resource;
 use book::{Book, Event, SILENCE, Sameness, Series, Write};
 
@@ -179,8 +179,7 @@ impl Shared {
             // A series is made anew only where it was not: if it is there after all, it can be patched.
             let passing = error.is_passing() || write.series.is_some() && matches!(error, Error::AlreadyExists(_));
             if !passing {
-                // A name that is taken: the answer to an earlier try was lost. A namespace that is going: nobody will look.
-                tracing::warn!(object, reason, %error, "an event is refused");
+                refused(object, reason, &error);
                 return;
             }
             if last {

@@ -92,6 +92,7 @@ impl Inner {
     pub(crate) fn place(self: &Arc<Self>, desk: &mut Desk, pod: &Arc<Pod>, choice: Choice) {
         let (attempt, mut record) = self.decided(desk, pod, |line| decisions::add_choice(line, &choice));
         record.goes_to(&choice.node);
+        tracing::debug!(pod = %pod.key, node = %choice.node, score = choice.score, feasible = choice.feasible, "a node is chosen");
         let began = record.mark();
         if let Err(error) = desk.catalog.assume(&pod.key, &choice.node, &choice.plan) {
             let message = format!("running Reserve plugin \"VolumeBinding\": {error}");

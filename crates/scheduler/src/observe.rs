@@ -74,6 +74,7 @@ impl Inner {
     ) -> Option<Box<Trace>> {
         let now = Instant::now();
         self.figures.ended(&pod.scheduler, attempt, outcome, now);
+        tracing::debug!(pod = %pod.key, attempt = attempt.number, outcome = outcome.as_str(), message, "an attempt ended");
         if let Some(mut line) = record.line.take() {
             decisions::end(&mut line, &self.context.clock.now(), outcome, message, attempt, now);
             self.decisions.take(line);

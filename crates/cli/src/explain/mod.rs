@@ -3,6 +3,7 @@
 mod codes;
 mod decisions;
 mod fold;
+mod place;
 mod report;
 mod subject;
 mod table;
@@ -10,6 +11,7 @@ mod table;
 use plimsoll_engine::Catalog;
 use plimsoll_engine::gates::Gates;
 use plimsoll_engine::labels::ObjectKey;
+use plimsoll_engine::model::Pod;
 
 use crate::Found;
 use crate::args::ExplainArgs;
@@ -35,30 +37,59 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
             let key = ObjectKey::new(namespace.as_deref().unwrap_or(&source.default_namespace), name);
             let explanation = explain(&mut source.catalog, &key, args.gates.gates());
             let explanation = explanation.ok_or_else(|| missing(&source, &key))?;
-            if let Some(node) = source.catalog.pod(&key).and_then(|pod| pod.node.as_deref()) {
-                printer
-                    .note(&format!("pod {key} is on {node} already: it is judged as a new pod that names that node"));
+            if let Some(note) = source.catalog.pod(&key).and_then(|pod| placed_note(&source, pod)) {
+                printer.note(&note);
             }
+            tell_troubles(&source, &key, printer);
             printer.data(&explanation, table::explanation)?;
             Ok(found(&[explanation]))
         }
         Subject::Waiting { namespace } => {
             let mut source = load::load(&args.cluster, printer)?;
             let keys = waiting(&source.catalog, namespace.as_deref());
+            if let Some(namespace) = namespace.filter(|name| !source.catalog.has_namespace(name)) {
+                printer.note(&format!("{} has no namespace {namespace}", source.name));
+            }
             let gates = args.gates.gates();
             // The table has a line per pod: what only the data holds need not be found out.
             let judge = if printer.is_table() { brief } else { explain };
             let items = keys.iter().filter_map(|key| judge(&mut source.catalog, key, gates)).collect();
             let list = ExplanationList::new(items);
+            keys.iter().for_each(|key| tell_troubles(&source, key, printer));
             printer.data(&list, table::list)?;
             Ok(found(&list.items))
         }
     }
 }
 
+/// Tells why volumes of a pod that waits were not made when that was tried: to the nodes it is no reason, so no verdict has it.
+fn tell_troubles(source: &Source, pod: &ObjectKey, printer: &mut Printer) {
+    let Some(pod) = source.catalog.pod(pod).filter(|pod| pod.node.is_none()) else { return };
+    for claim in Catalog::claims_of(pod) {
+        let waits = source.catalog.observed_claim(&claim).is_some_and(|claim| claim.volume.is_empty());
+        if let Some(said) = source.troubles.get(&claim).filter(|_| waits) {
+            printer.note(&format!("no volume could be made for claim {claim} of pod {} so far: {said}", pod.key));
+        }
+    }
+}
+
+/// What is said of a pod that has a node.
+fn placed_note(source: &Source, pod: &Pod) -> Option<String> {
+    let (key, node) = (&pod.key, pod.node.as_deref()?);
+    let gone = source.catalog.nodes().by_name(node).is_none();
+    Some(match (pod.deleting, gone) {
+        (true, true) => format!("pod {key} is being deleted, and its node {node} is no longer in {}", source.name),
+        (true, false) => format!("pod {key} is being deleted: it ends on {node}, where it is"),
+        (false, true) => format!("pod {key} is on {node}, which is not in {}", source.name),
+        (false, false) => format!("pod {key} is on {node} already: it is judged as a new pod that names that node"),
+    })
+}
+
 fn explain(catalog: &mut Catalog, key: &ObjectKey, gates: Gates) -> Option<Explanation> {
     let explanation = catalog.explain(key, gates)?;
-    Some(Explanation::new(key, &explanation, catalog.nodes().len()))
+    let mut explanation = Explanation::new(key, &explanation, catalog.nodes().len());
+    place::add(&mut explanation, catalog);
+    Some(explanation)
 }
 
 /// The same without nodes, differences and remedies: many times quicker.

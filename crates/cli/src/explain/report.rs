@@ -109,6 +109,9 @@ pub struct Claim {
     /// Whether it does not exist yet and is taken as it will be made.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
+    /// Where the volume is that it is bound to, in words; for people only.
+    #[serde(skip)]
+    pub place: String,
 }
 
 /// A single change that would make a node fit.
@@ -221,6 +224,7 @@ impl Claim {
             volume: from.volume.as_deref().map(str::to_owned),
             class: from.class.to_string(),
             assumed: from.forecast,
+            place: String::new(),
         }
     }
 }

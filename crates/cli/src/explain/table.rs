@@ -208,7 +208,8 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
     let line = |found: &Vec<&Node>| {
         let claim = found.first()?.claims.get(index)?;
         if claim.outcome == "bound" {
-            return Some(becomes(claim, "").into());
+            let place = (!claim.place.is_empty()).then(|| Span::plain(format!("({})", claim.place)));
+            return Some(Paragraph::new([becomes(claim, "")].into_iter().chain(place).collect()));
         }
         let volumes: BTreeSet<_> = found.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
         let mut spans = vec![match volumes.len() {

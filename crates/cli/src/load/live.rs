@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use crate::load::is_for_live;
+use crate::load::troubles::{self, Troubles};
 use crate::printer::Printer;
 
 /// What is listed: where, and by what plural.
@@ -37,6 +38,9 @@ const RESOURCES: [(&str, &str); 14] = [
     ("/api/v1", "pods"),
 ];
 
+/// Where `plimsoll up` leaves its kubeconfig, if not told otherwise.
+const OF_UP: &str = ".plimsoll/kubeconfig";
+
 /// Objects per page, as many as kubectl asks for.
 const PAGE: usize = 500;
 
@@ -49,18 +53,30 @@ enum Page {
     Unknown { resource: &'static str },
 }
 
-/// Reads the whole cluster. Also gives back the namespace of the kubeconfig's context.
-pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<(Loaded, String), Failure> {
+/// What was read of a live cluster.
+pub struct Live {
+    /// What is in it.
+    pub loaded: Loaded,
+    /// The namespace of the kubeconfig's context.
+    pub namespace: String,
+    /// What provisioners complain of.
+    pub troubles: Troubles,
+}
+
+/// Reads the whole cluster.
+pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<Live, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
     runtime.block_on(async {
-        let config = config(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
+        let or_a_dump = |failure: Failure| failure.or_help("read manifests or a dump with -f");
+        let config = config(args.kubeconfig.as_deref(), args.context.as_deref()).await.map_err(or_a_dump)?;
         let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|e| unreachable(&server, &e))?;
-        let loaded = list(&client, &server, printer).await?;
-        Ok((loaded, namespace))
+        let client = Client::try_from(config).map_err(|e| or_a_dump(unreachable(&server, &e)))?;
+        let loaded = list(&client, &server, printer).await.map_err(or_a_dump)?;
+        let troubles = troubles::read(&client).await;
+        Ok(Live { loaded, namespace, troubles })
     })
 }
 
@@ -80,8 +96,15 @@ pub async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<
 }
 
 fn no_config(error: &KubeconfigError) -> Failure {
-    Failure::new(format!("no cluster to look at: {}", chain(error)))
-        .help("name one with --kubeconfig, --context or KUBECONFIG; or read manifests or a dump with -f")
+    let why = match error {
+        KubeconfigError::ReadConfig(error, path) => format!("{} cannot be read: {error}", path.display()),
+        error => chain(error),
+    };
+    let failure = Failure::new(format!("no cluster to look at: {why}"));
+    if Path::new(OF_UP).exists() {
+        return failure.help(format!("name the cluster of `plimsoll up` with --kubeconfig {OF_UP}, or another one"));
+    }
+    failure.help("name one with --kubeconfig, --context or KUBECONFIG")
 }
 
 /// The configuration of a long-running process: its kubeconfig, otherwise the service account of the pod it runs in.
@@ -108,7 +131,7 @@ fn nowhere(error: &dyn std::error::Error, help: &str) -> Failure {
 /// What is said of a server that does not answer.
 pub fn unreachable(server: &str, error: &kube::Error) -> Failure {
     Failure::new(format!("the API server {server} cannot be reached: {}", chain(error)))
-        .help("check that `kubectl get nodes` works with the same kubeconfig and context; or read a dump with -f")
+        .help("check that `kubectl get nodes` works with the same kubeconfig and context")
 }
 
 async fn list(client: &Client, server: &str, printer: &mut Printer) -> Result<Loaded, Failure> {
@@ -208,10 +231,8 @@ fn next_page(text: &str) -> Option<String> {
 fn refused(server: &str, resource: &str, error: &kube::Error) -> Failure {
     match error {
         kube::Error::Api(status) if status.code == 403 => {
-            Failure::new(format!("listing {resource} is forbidden: {}", status.message)).help(format!(
-                "explain needs the verb list on {}; a dump by somebody who may can be read with -f",
-                RESOURCES.map(|(_, r)| r).join(", ")
-            ))
+            Failure::new(format!("listing {resource} is forbidden: {}", status.message))
+                .help(format!("explain needs the verb list on {}", RESOURCES.map(|(_, r)| r).join(", ")))
         }
         kube::Error::Api(status) if status.code == 401 => Failure::new(format!(
             "the API server {server} does not accept the kubeconfig's credentials: {}",

@@ -2,12 +2,15 @@
 
 pub mod files;
 pub mod live;
+pub mod troubles;
 
 use plimsoll_api::{Loaded, Note};
 use plimsoll_engine::{Catalog, Event};
 
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
+use crate::load::live::Live;
+use crate::load::troubles::Troubles;
 use crate::printer::Printer;
 
 /// A cluster that was read.
@@ -18,19 +21,27 @@ pub struct Source {
     pub default_namespace: String,
     /// The cluster as messages call it: `the input` or `the cluster`.
     pub name: &'static str,
+    /// What provisioners complain of, where the cluster is a live one.
+    pub troubles: Troubles,
 }
 
 /// Reads the cluster that the arguments name.
 pub fn load(args: &ClusterArgs, printer: &mut Printer) -> Result<Source, Failure> {
     if args.file.is_empty() {
-        let (loaded, default_namespace) = live::read(args, printer)?;
-        return Ok(Source { catalog: catalog(loaded), default_namespace, name: "the cluster" });
+        let Live { loaded, namespace, troubles } = live::read(args, printer)?;
+        let catalog = catalog(loaded);
+        return Ok(Source { catalog, default_namespace: namespace, name: "the cluster", troubles });
     }
     let loaded = files::read(&args.file)?;
     for note in &loaded.notes {
         printer.note(&note.to_string());
     }
-    let source = Source { catalog: catalog(loaded), default_namespace: "default".to_owned(), name: "the input" };
+    let source = Source {
+        catalog: catalog(loaded),
+        default_namespace: "default".to_owned(),
+        name: "the input",
+        troubles: Troubles::new(),
+    };
     if source.catalog.nodes().iter().next().is_none() {
         printer.note(
             "the input has no nodes, so nothing can be placed: add them, for example from `kubectl get nodes -o yaml`",

@@ -29,7 +29,7 @@ pub fn run(args: &NodeArgs, printer: &mut Printer) -> Result<Found, Failure> {
         .build()
         .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
     let said = runtime.block_on(set(node, cut))?;
-    printer.line(&said)?;
+    printer.sentences(&said)?;
     Ok(Found::Placeable)
 }
 
