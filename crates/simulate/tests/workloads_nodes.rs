@@ -339,6 +339,29 @@ fn where_all_nodes_are_silent_no_pod_is_evicted() {
     });
 }
 
+/// A node may be given its taint while the look that finds all of them silent is still at it; and what takes it back may fail.
+#[test]
+fn where_all_nodes_are_silent_a_taint_that_comes_late_is_taken_back() {
+    passes(Options::new(18), |bed| async move {
+        bed.start(Machine::new("a").component());
+        bed.start(workloads(&ALL));
+        let mut pod = web("stays", "a");
+        pod["spec"]["tolerations"] = json!([{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
+            "effect": "NoExecute", "tolerationSeconds": 60}]);
+        create(&bed, Resource::PODS, &pod).await?;
+        bed.wait(Duration::from_secs(20)).await;
+        bed.kill("node-a");
+        bed.settle().await?;
+        let taint = |effect: &str| json!({"key": "node.kubernetes.io/unreachable", "effect": effect});
+        let late = json!({"spec": {"taints": [taint("NoSchedule"), taint("NoExecute")]}});
+        bed.objects().merge::<Value>(Resource::NODES, "", "a", "", &late).await.map_err(told)?;
+        bed.wait(Duration::from_secs(300)).await;
+        assert_eq!(taints(&bed.state().nodes["a"]), ["node.kubernetes.io/unreachable:NoSchedule"]);
+        assert!(get(&bed, Resource::PODS, "stays").await["metadata"]["deletionTimestamp"].is_null());
+        Ok(())
+    });
+}
+
 #[test]
 fn a_cordoned_node_has_a_taint_for_it() {
     passes(Options::new(13), |bed| async move {

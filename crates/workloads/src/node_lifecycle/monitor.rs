@@ -47,12 +47,10 @@ impl Lifecycle {
             Turn::Nothing => {}
             Turn::AllSilent => {
                 tracing::warn!("no node is ready: pods are left where they are");
-                // As they are now: one may have been tainted since the look began.
-                let nodes: Vec<Arc<Facts>> = self.state().facts.values().cloned().collect();
-                for facts in &nodes {
-                    self.set_eviction(facts, None).await;
-                }
+                self.spare_all().await;
             }
+            // Also later: a node may have been given its taint meanwhile, and what takes it back may have failed.
+            Turn::StillSilent => self.spare_all().await,
             Turn::SomeAnswer => {
                 tracing::info!("some node is ready again: the others are given their time");
                 let now = self.clock.now();
@@ -60,6 +58,14 @@ impl Lifecycle {
             }
         }
         self.waiting.notify_one();
+    }
+
+    /// Takes the taints that have pods evicted from all nodes, as these are now.
+    async fn spare_all(&self) {
+        let nodes: Vec<Arc<Facts>> = self.state().facts.values().cloned().collect();
+        for facts in &nodes {
+            self.set_eviction(facts, None).await;
+        }
     }
 
     /// The nodes that there are; says which are new, and which are gone.
