@@ -326,3 +326,13 @@ fn fifty_thousand_failed_indexes_are_noted_at_once() {
     let took = begun.elapsed();
     assert!(took.as_secs() < 5, "{took:?}");
 }
+
+/// Anybody who may change a pod can write such an index.
+#[test]
+fn an_index_beyond_all_numbers_is_none() {
+    let spec = json!({"completions": 3, "parallelism": 3, "completionMode": "Indexed"});
+    let huge = format!("a Running index={}", i64::MAX);
+    let mut round = round(spec, json!({}), &pods(&[&huge, "b Running index=1"]));
+    assert_eq!(round.indexes_to_begin(3), [0, 2]);
+    assert_eq!(round.expendable(0), [0], "it is of no use");
+}
