@@ -188,6 +188,27 @@ fn on_delete_and_the_limit_of_revisions() {
     });
 }
 
+/// Without it the set has nothing to go back to, and nothing else may happen to it for days.
+#[test]
+fn a_revision_that_somebody_deletes_is_made_again() {
+    play(true, |bed| async move {
+        create(&bed, Resource::DAEMON_SETS, &daemon_set(json!({}))).await?;
+        bed.settle().await?;
+        let records = list(&bed, Resource::REVISIONS).await?;
+        let pods: Vec<String> = bed.state().pods.keys().cloned().collect();
+        delete(&bed, Resource::REVISIONS, text(&records[0]["metadata"]["name"])).await?;
+        bed.wait(Duration::from_secs(5)).await;
+        let again = list(&bed, Resource::REVISIONS).await?;
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0]["metadata"]["name"], records[0]["metadata"]["name"]);
+        assert_ne!(again[0]["metadata"]["uid"], records[0]["metadata"]["uid"]);
+        bed.settle().await?;
+        let now: Vec<String> = bed.state().pods.keys().cloned().collect();
+        assert_eq!(now, pods, "their revision has the same name");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_failed_pod_is_replaced_with_patience() {
     play(true, |bed| async move {
