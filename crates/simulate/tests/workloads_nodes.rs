@@ -269,6 +269,56 @@ fn a_node_that_is_back_in_time_keeps_its_pods() {
     });
 }
 
+/// What the kubelet would say of its node.
+async fn say_ready(bed: &Bed, node: &str, status: &str) {
+    let mut said = get_node(bed, node).await;
+    for ready in said["status"]["conditions"].as_array_mut().unwrap().iter_mut().filter(|c| c["type"] == "Ready") {
+        ready["status"] = json!(status);
+        ready["lastHeartbeatTime"] = json!(bed.clock().now().to_string());
+    }
+    bed.objects().replace_status::<Value>(Resource::NODES, &said).await.unwrap();
+}
+
+async fn get_node(bed: &Bed, name: &str) -> Value {
+    bed.objects().get::<Value>(Resource::NODES, "", name).await.unwrap().unwrap()
+}
+
+#[test]
+fn what_a_kubelet_says_of_its_node_is_not_said_of_its_pods() {
+    passes(Options::new(17), |bed| async move {
+        for node in ["a", "b", "c"] {
+            bed.start(Machine::new(node).component());
+        }
+        bed.start(workloads(&ALL));
+        for (name, node) in [("one", "a"), ("two", "b")] {
+            let mut pod = web(name, node);
+            pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+            create(&bed, Resource::PODS, &pod).await?;
+        }
+        bed.wait(Duration::from_secs(10)).await;
+        // The simulated one would take it back.
+        bed.kill("node-a");
+        say_ready(&bed, "a", "False").await;
+        bed.wait(Duration::from_secs(20)).await;
+        let not_ready = ["node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/not-ready:NoSchedule"];
+        assert_eq!(taints(&get_node(&bed, "a").await), not_ready);
+        let ready = async |pod: &str| condition(&get(&bed, Resource::PODS, pod).await, "Ready")["status"].clone();
+        assert_eq!(ready("one").await, "True", "its kubelet is there, and says how its pods are");
+
+        // A node that falls silent can say nothing of its pods.
+        bed.kill("node-b");
+        bed.wait(Duration::from_secs(70)).await;
+        for node in ["a", "b"] {
+            assert_eq!(condition(&get_node(&bed, node).await, "Ready")["status"], "Unknown", "{node}");
+        }
+        assert_eq!((ready("one").await, ready("two").await), (json!("True"), json!("False")));
+        let said = events(&bed).await;
+        assert_eq!(said.get("NodeNotReady: Node is not ready"), Some(&1), "{said:#?}");
+        assert_eq!(said.get("NodeNotReady: Node a status is now: NodeNotReady"), None, "{said:#?}");
+        Ok(())
+    });
+}
+
 #[test]
 fn where_all_nodes_are_silent_no_pod_is_evicted() {
     passes(Options::new(12), |bed| async move {
@@ -283,6 +333,29 @@ fn where_all_nodes_are_silent_no_pod_is_evicted() {
         bed.settle().await?;
         bed.wait(Duration::from_secs(600)).await;
         assert_eq!(condition(&bed.state().nodes["a"], "Ready")["status"], "Unknown");
+        assert_eq!(taints(&bed.state().nodes["a"]), ["node.kubernetes.io/unreachable:NoSchedule"]);
+        assert!(get(&bed, Resource::PODS, "stays").await["metadata"]["deletionTimestamp"].is_null());
+        Ok(())
+    });
+}
+
+/// A node may be given its taint while the look that finds all of them silent is still at it; and what takes it back may fail.
+#[test]
+fn where_all_nodes_are_silent_a_taint_that_comes_late_is_taken_back() {
+    passes(Options::new(18), |bed| async move {
+        bed.start(Machine::new("a").component());
+        bed.start(workloads(&ALL));
+        let mut pod = web("stays", "a");
+        pod["spec"]["tolerations"] = json!([{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
+            "effect": "NoExecute", "tolerationSeconds": 60}]);
+        create(&bed, Resource::PODS, &pod).await?;
+        bed.wait(Duration::from_secs(20)).await;
+        bed.kill("node-a");
+        bed.settle().await?;
+        let taint = |effect: &str| json!({"key": "node.kubernetes.io/unreachable", "effect": effect});
+        let late = json!({"spec": {"taints": [taint("NoSchedule"), taint("NoExecute")]}});
+        bed.objects().merge::<Value>(Resource::NODES, "", "a", "", &late).await.map_err(told)?;
+        bed.wait(Duration::from_secs(300)).await;
         assert_eq!(taints(&bed.state().nodes["a"]), ["node.kubernetes.io/unreachable:NoSchedule"]);
         assert!(get(&bed, Resource::PODS, "stays").await["metadata"]["deletionTimestamp"].is_null());
         Ok(())

@@ -368,6 +368,22 @@ fn a_template_whose_name_is_taken_gets_another_one() {
     });
 }
 
+/// Whoever may annotate a set can write such a revision.
+#[test]
+fn a_revision_beyond_all_numbers_does_no_harm() {
+    calmly(31, |bed| async move {
+        create(&bed, DEPLOYMENT, deployment(2, "one")).await?;
+        bed.settle().await?;
+        let old = list(&bed, SET).await[0]["metadata"]["name"].as_str().unwrap().to_owned();
+        patch(&bed, SET, &old, json!({"metadata": {"annotations": {REVISION: i64::MAX.to_string()}}})).await?;
+        set_image(&bed, "two").await?;
+        bed.settle().await?;
+        assert_eq!(pods(&bed), of("two", 2));
+        assert!(is_rolled_out(&get(&bed, DEPLOYMENT, "web").await));
+        Ok(())
+    });
+}
+
 #[test]
 fn a_deployment_whose_children_stay_takes_them_back() {
     calmly(13, |bed| async move {

@@ -369,3 +369,23 @@ fn what_a_lost_node_had_begins_elsewhere_where_it_can() {
         Ok(())
     });
 }
+
+/// To see to the claims of a pod that waits, and to mend it, is two writes to one claim: beside each other, one would fail.
+#[test]
+fn all_at_once_each_pod_is_seen_to_by_one_step_after_the_other() {
+    play(false, |bed| async move {
+        let nowhere = json!({"spec": {"nodeSelector": {"there": "is-none"}}});
+        let spec = json!({"podManagementPolicy": "Parallel", "template": nowhere});
+        create(&bed, Resource::STATEFUL_SETS, &stateful_set(8, spec)).await?;
+        bed.wait(Duration::from_secs(10)).await;
+        let policy = json!({"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}});
+        patch(&bed, Resource::STATEFUL_SETS, "web", policy).await?;
+        bed.wait(Duration::from_secs(10)).await;
+        let owned = |claim: &Value| claim["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet";
+        assert_eq!(bed.state().claims.values().filter(|claim| owned(claim)).count(), 8);
+        let said = said(&bed, "web").await?;
+        let failed: Vec<&String> = said.iter().filter(|event| event.starts_with("Failed")).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        Ok(())
+    });
+}

@@ -4,7 +4,12 @@ use serde_json::Value;
 
 /// How many that is of `total`. A share is rounded up or down. `None` where it is neither.
 pub fn of(value: &Value, total: i64, up: bool) -> Option<i64> {
-    value.as_i64().or_else(|| share(value.as_str()?, total, up))
+    value.as_i64().map(within).or_else(|| share(value.as_str()?, total, up))
+}
+
+/// A number within what a workload can have: sums of two must not run over.
+pub fn within(number: i64) -> i64 {
+    number.clamp(i32::MIN.into(), i32::MAX.into())
 }
 
 /// How many a share such as `25%` is of `total`.
@@ -34,6 +39,10 @@ mod tests {
             (json!("x%"), 7, true, None),
             (json!("7"), 7, true, None),
             (json!(null), 7, true, None),
+            // Larger than what any workload has: sums of two must not run over.
+            (json!(i64::MAX), 7, true, Some(i64::from(i32::MAX))),
+            (json!(i64::MIN), 7, true, Some(i64::from(i32::MIN))),
+            (json!("9999999999999999%"), 7, true, Some(i64::from(i32::MAX))),
         ] {
             assert_eq!(of(&value, total, up), wanted, "{value} of {total}");
         }

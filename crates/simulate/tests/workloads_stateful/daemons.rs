@@ -1,10 +1,11 @@
 //! DaemonSets: nodes come and go, are tainted and labelled; pods fail; templates change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_runtime::Resource;
-use plimsoll_simulate::{Bed, Machine, State};
+use plimsoll_simulate::{Bed, Component, Machine, State};
 use serde_json::{Value, json};
 
 use super::cast::{REVISION, create, daemon_set, delete, get, image, list, patch, said, text, told};
@@ -187,6 +188,27 @@ fn on_delete_and_the_limit_of_revisions() {
     });
 }
 
+/// Without it the set has nothing to go back to, and nothing else may happen to it for days.
+#[test]
+fn a_revision_that_somebody_deletes_is_made_again() {
+    play(true, |bed| async move {
+        create(&bed, Resource::DAEMON_SETS, &daemon_set(json!({}))).await?;
+        bed.settle().await?;
+        let records = list(&bed, Resource::REVISIONS).await?;
+        let pods: Vec<String> = bed.state().pods.keys().cloned().collect();
+        delete(&bed, Resource::REVISIONS, text(&records[0]["metadata"]["name"])).await?;
+        bed.wait(Duration::from_secs(5)).await;
+        let again = list(&bed, Resource::REVISIONS).await?;
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0]["metadata"]["name"], records[0]["metadata"]["name"]);
+        assert_ne!(again[0]["metadata"]["uid"], records[0]["metadata"]["uid"]);
+        bed.settle().await?;
+        let now: Vec<String> = bed.state().pods.keys().cloned().collect();
+        assert_eq!(now, pods, "their revision has the same name");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_failed_pod_is_replaced_with_patience() {
     play(true, |bed| async move {
@@ -214,6 +236,54 @@ fn a_failed_pod_is_replaced_with_patience() {
         let said = said(&bed, "logs").await?;
         let found = |text: &str| said.iter().any(|event| event.starts_with(text));
         assert!(found("FailedDaemonPod: Found failed daemon pod default/logs-"), "{said:?}");
+        Ok(())
+    });
+}
+
+/// A kubelet that takes no pod: whatever comes to the node has failed at once. Returns who came.
+fn refusing(bed: &Bed, node: &'static str) -> Arc<Mutex<BTreeSet<String>>> {
+    let came = Arc::new(Mutex::new(BTreeSet::new()));
+    let (cluster, seen) = (bed.clone(), came.clone());
+    let refuser = Component::new("refuser", move |_| {
+        let (bed, seen) = (cluster.clone(), seen.clone());
+        async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                let here = |pod: &&Arc<Value>| pod["spec"]["nodeName"] == node && pod["status"]["phase"] != "Failed";
+                let pods: Vec<Arc<Value>> = bed.state().pods.values().filter(here).cloned().collect();
+                for pod in pods {
+                    seen.lock().unwrap().insert(text(&pod["metadata"]["uid"]).to_owned());
+                    let failed = json!({"status": {"phase": "Failed", "reason": "OutOfpods"}});
+                    let name = text(&pod["metadata"]["name"]);
+                    let _ = bed.objects().merge::<Value>(Resource::PODS, "default", name, "status", &failed).await;
+                }
+            }
+        }
+    });
+    bed.start(refuser.spared());
+    came
+}
+
+#[test]
+fn where_a_kubelet_refuses_pods_a_surge_has_patience_too() {
+    play(true, |bed| async move {
+        bed.settle().await?;
+        let came = refusing(&bed, "n1");
+        let rolling = json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+        create(&bed, Resource::DAEMON_SETS, &daemon_set(json!({"updateStrategy": rolling}))).await?;
+        bed.wait(Duration::from_secs(60)).await;
+        let many = came.lock().unwrap().len();
+        // After 1, 2, 4, 8, 16 and 32 seconds.
+        assert!((5..=8).contains(&many), "{many} pods in a minute");
+        let there = bed.state().pods.values().filter(|pod| pod["spec"]["nodeName"] == "n1").count();
+        assert!(there <= 2, "{there} pods are there");
+        assert_eq!(nodes(&bed.state()), ["n2", "n3"]);
+        // An update has patience, too, and comes through where pods are taken.
+        patch(&bed, Resource::DAEMON_SETS, "logs", image("two")).await?;
+        bed.wait(Duration::from_secs(60)).await;
+        let more = came.lock().unwrap().len() - many;
+        assert!((1..=10).contains(&more), "{more} pods in a minute of the update");
+        assert_eq!(numbers(&bed).await?[5], 3);
         Ok(())
     });
 }

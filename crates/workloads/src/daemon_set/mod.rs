@@ -71,6 +71,8 @@ pub fn start(context: &Context, world: &World) {
         }
     });
     wake(&world.pods, &world.daemon_sets, &queue);
+    // A revision that goes is made again, and one that nobody has is taken.
+    wake(&world.revisions, &world.daemon_sets, &queue);
     // There are few sets, and each counts nodes: all are asked what a node is to them now.
     let (wanted, sets) = (queue.clone(), world.daemon_sets.clone());
     let nodes = Nodes::of(&world.nodes, move || sets.all().iter().for_each(|set| wanted.add(key_of(&**set))));

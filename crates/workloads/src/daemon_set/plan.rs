@@ -76,11 +76,11 @@ pub(super) fn manage(places: &[Place], surges: bool) -> Work {
 
 /// The pods of a node that may have one.
 fn keep(place: &Place, fit: Fit, surges: bool, work: &mut Work) {
-    let mut alive = Vec::new();
+    let (mut alive, mut waits) = (Vec::new(), false);
     for pod in place.pods.iter().filter(|pod| !pod.deleting) {
         match pod.phase {
             Phase::Alive => alive.push(pod.clone()),
-            Phase::Failed if place.patient => work.waits = true,
+            Phase::Failed if place.patient => waits = true,
             Phase::Failed => {
                 work.failed.push((pod.name.clone(), place.node.clone()));
                 work.delete.push(pod.name.clone());
@@ -91,12 +91,14 @@ fn keep(place: &Place, fit: Fit, surges: bool, work: &mut Work) {
             }
         }
     }
+    work.waits |= waits;
     sort(&mut alive);
     if !surges {
         work.delete.extend(alive.iter().skip(1).map(|pod| pod.name.clone()));
         return;
     }
-    if alive.is_empty() && fit == Fit::Runs {
+    // Beside a failed pod that waits for its time none is made: it would fail as fast. (Upstream makes them, without a pause.)
+    if alive.is_empty() && fit == Fit::Runs && !waits {
         work.create.push(place.node.clone());
     }
     if alive.len() < 2 {

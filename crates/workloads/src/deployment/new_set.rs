@@ -19,7 +19,7 @@ use crate::remove::namespace_ends;
 impl Round<'_> {
     /// The revision that the present template is: one more than any other set's.
     fn next_revision(&self, new: Option<&str>) -> i64 {
-        self.others(new).filter_map(Set::revision).max().unwrap_or(0).max(0) + 1
+        self.others(new).filter_map(Set::revision).max().unwrap_or(0).max(0).saturating_add(1)
     }
 
     /// Where there is a set of the present template, gives it the Deployment's annotations and its revision, and the

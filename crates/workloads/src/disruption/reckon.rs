@@ -28,7 +28,7 @@ impl Amount {
     /// How many that is of `total`, rounded up. The error is upstream's.
     pub(super) fn of(&self, total: i64) -> Result<i64, String> {
         let text = match self {
-            Self::Number(number) => return Ok(*number),
+            Self::Number(number) => return Ok(portion::within(*number)),
             Self::Share(text) => text,
         };
         portion::share(text, total, true)

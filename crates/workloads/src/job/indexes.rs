@@ -16,7 +16,9 @@ impl Indexes {
             if first >= completions {
                 break;
             }
-            out.push(first, last.min(completions - 1));
+            if first <= last {
+                out.push(first, last.min(completions - 1));
+            }
         }
         out
     }
@@ -120,6 +122,7 @@ mod tests {
             ("1-3,7", 3, "1,2", 2),
             ("4-6", 4, "", 0),
             ("1,x,3-y,4", 9, "1,4", 2),
+            ("0,3-2,5--9223372036854775808,7", 9, "0,7", 2),
         ] {
             let indexes = Indexes::parse(text, completions);
             assert_eq!((indexes.to_string().as_str(), indexes.count()), (shown, count), "{text} below {completions}");

@@ -145,7 +145,7 @@ impl Round {
 
     /// The indexes of which a pod is to be made now, so many at most. Where failures count for each index, those that wait are
     /// left out.
-    fn indexes_to_begin(&mut self, lacking: usize) -> Vec<i64> {
+    pub(super) fn indexes_to_begin(&mut self, lacking: usize) -> Vec<i64> {
         let only_failed = self.spec.only_replaces_failed();
         let taken = |m: &&Member| m.is_active() || only_failed && m.is_terminating();
         let mut busy = self.succeeded_indexes.with(self.members.iter().filter(taken).filter_map(|m| m.index));

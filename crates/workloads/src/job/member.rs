@@ -109,7 +109,8 @@ impl Member {
     /// The pod as a member of its job.
     pub fn new(pod: Arc<Whole<Pod>>) -> Self {
         let meta = pod.meta();
-        let index = meta.annotation(JOB_INDEX).and_then(|text| text.parse::<i64>().ok()).filter(|index| *index >= 0);
+        let index = meta.annotation(JOB_INDEX).and_then(|text| text.parse::<i32>().ok()).filter(|index| *index >= 0);
+        let index = index.map(i64::from);
         let tracked = is_tracked(meta);
         Self { index, tracked, pod, detail: OnceLock::new() }
     }

@@ -190,7 +190,8 @@ impl Round {
         let uncounted = self.status.uncounted().clone();
         let spec = &self.spec;
         let fresh = |known: &[String], holds: &dyn Fn(&Member) -> bool| -> Vec<&Member> {
-            let is_new = |m: &&Member| m.tracked && m.fits(spec) && !known.iter().any(|uid| uid == m.uid());
+            let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+            let is_new = |m: &&Member| m.tracked && m.fits(spec) && !known.contains(m.uid());
             self.members.iter().filter(is_new).filter(|m| holds(m)).collect()
         };
         let succeeded = fresh(&uncounted.succeeded, &Member::has_succeeded);

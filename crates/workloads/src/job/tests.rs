@@ -311,3 +311,28 @@ fn a_status_keeps_what_is_not_known_of_it() {
     status.write_into(&mut job);
     assert_eq!(job["status"], json!({"new": 1, "ready": 0, "uncountedTerminatedPods": {}}));
 }
+
+/// Each pod is noted in the same time, however many there are.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "how long it takes is what is asked")]
+fn fifty_thousand_failed_indexes_are_noted_at_once() {
+    let many: Vec<Value> = (0..50_000).map(|i| pod(&format!("p{i} Failed index={i} failures=0"))).collect();
+    let spec = json!({"completions": 50_000, "parallelism": 50_000, "completionMode": "Indexed",
+        "backoffLimitPerIndex": 1, "backoffLimit": 100_000});
+    let mut round = round(spec, json!({}), &many);
+    assert_eq!(round.handing_over.len(), 50_000);
+    let begun = std::time::Instant::now();
+    assert!(round.note().ended.is_empty(), "each keeps its finalizer until it has a successor");
+    let took = begun.elapsed();
+    assert!(took.as_secs() < 5, "{took:?}");
+}
+
+/// Anybody who may change a pod can write such an index.
+#[test]
+fn an_index_beyond_all_numbers_is_none() {
+    let spec = json!({"completions": 3, "parallelism": 3, "completionMode": "Indexed"});
+    let huge = format!("a Running index={}", i64::MAX);
+    let mut round = round(spec, json!({}), &pods(&[&huge, "b Running index=1"]));
+    assert_eq!(round.indexes_to_begin(3), [0, 2]);
+    assert_eq!(round.expendable(0), [0], "it is of no use");
+}

@@ -9,7 +9,6 @@ use plimsoll_engine::labels::ObjectKey;
 use plimsoll_runtime::write::Part;
 use plimsoll_runtime::{Error, Mirrored, Severity, Whole};
 
-use super::member::Member;
 use super::policy::Verdict;
 use super::spec::{Condition, Status};
 use super::sync::Round;
@@ -106,7 +105,8 @@ impl Round {
             self.sort_by_index();
         }
         let known = self.status.uncounted().clone();
-        let is_known = |list: &[String], member: &Member| list.iter().any(|uid| uid == member.uid());
+        let known = [known.succeeded, known.failed].map(|uids| uids.into_iter().collect::<BTreeSet<String>>());
+        let [succeeded, failures] = &known;
         let kept = self.members.iter().filter(|m| m.tracked).map(|m| m.uid().to_owned()).collect();
         let mut noted = Noted { ended: Vec::new(), kept, all: true };
         self.status.settle(&noted.kept);
@@ -118,19 +118,19 @@ impl Round {
                 continue;
             }
             noted.ended.push(at);
-            if member.has_succeeded() && !is_known(&known.failed, member) {
+            if member.has_succeeded() && !failures.contains(member.uid()) {
                 match member.index.filter(|_| self.spec.is_indexed()) {
                     // The index is enough to count it once.
                     Some(index) if member.fits(&self.spec) && !self.succeeded_before.has(index) => indexes.push(index),
                     Some(_) => {}
-                    None if self.spec.is_indexed() || is_known(&known.succeeded, member) => {}
+                    None if self.spec.is_indexed() || succeeded.contains(member.uid()) => {}
                     None => {
                         let uid = member.uid().to_owned();
                         self.status.uncounted().succeeded.push(uid);
                     }
                 }
             } else if (failed || self.is_failing())
-                && !is_known(&known.failed, member)
+                && !failures.contains(member.uid())
                 && member.fits(&self.spec)
                 && self.verdict(member) != Verdict::Ignore
             {
@@ -173,7 +173,8 @@ impl Round {
         if self.owner.deleting || self.finish.is_some() || self.members[at].has_succeeded() {
             return true;
         }
-        failed && !self.handing_over.values().any(|other| *other == at)
+        let hands_over = |index: i64| self.handing_over.get(&index) == Some(&at);
+        failed && !self.members[at].index.is_some_and(hands_over)
     }
 
     /// Says in the status how the job is to end, before the finalizers go that could say why.

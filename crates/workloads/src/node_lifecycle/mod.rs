@@ -87,8 +87,8 @@ struct State {
     health: BTreeMap<String, Health>,
     /// Nodes that were seen, with their uids.
     known: BTreeMap<String, String>,
-    /// Nodes that are not ready and whose pods were told so.
-    marked: BTreeSet<String>,
+    /// Nodes that fell silent, and of whose pods it could not be said yet that they are not ready.
+    untold: BTreeSet<String>,
     zones: Zones,
 }
 
@@ -174,7 +174,7 @@ impl Lifecycle {
                 state.facts.remove(&old.meta().name);
                 // One that is made anew under the name begins anew.
                 state.health.remove(&old.meta().name);
-                state.marked.remove(&old.meta().name);
+                state.untold.remove(&old.meta().name);
             }
         }
     }
@@ -183,9 +183,16 @@ impl Lifecycle {
         let Change::Set { old, new } = change else { return };
         let node = &new.slim.spec.node_name;
         let came = old.as_ref().is_none_or(|old| old.slim.spec.node_name != *node);
-        if came && self.state().marked.contains(node) {
+        if came && self.is_not_ready(node) {
             self.arrivals.add(key_of(&**new));
         }
+    }
+
+    /// Whether a node that was looked at before says, or has it said of it, that it is not ready.
+    fn is_not_ready(&self, node: &str) -> bool {
+        let state = self.state();
+        let ready = state.facts.get(node).and_then(|facts| facts.ready());
+        state.health.contains_key(node) && ready.is_some_and(|ready| ready.status != "True")
     }
 
     /// Brings the NoSchedule taints and the labels of a node in line with what is said of it.
@@ -206,7 +213,7 @@ impl Lifecycle {
 
     async fn arrived(&self, key: ObjectKey) -> Result<Next, Error> {
         let Some(pod) = self.world.pods.get(&key) else { return Ok(Next::Done) };
-        if self.state().marked.contains(&pod.slim.spec.node_name) {
+        if self.is_not_ready(&pod.slim.spec.node_name) {
             self.mark_not_ready(&pod).await?;
         }
         Ok(Next::Done)

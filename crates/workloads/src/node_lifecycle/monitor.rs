@@ -47,12 +47,10 @@ impl Lifecycle {
             Turn::Nothing => {}
             Turn::AllSilent => {
                 tracing::warn!("no node is ready: pods are left where they are");
-                // As they are now: one may have been tainted since the look began.
-                let nodes: Vec<Arc<Facts>> = self.state().facts.values().cloned().collect();
-                for facts in &nodes {
-                    self.set_eviction(facts, None).await;
-                }
+                self.spare_all().await;
             }
+            // Also later: a node may have been given its taint meanwhile, and what takes it back may have failed.
+            Turn::StillSilent => self.spare_all().await,
             Turn::SomeAnswer => {
                 tracing::info!("some node is ready again: the others are given their time");
                 let now = self.clock.now();
@@ -60,6 +58,14 @@ impl Lifecycle {
             }
         }
         self.waiting.notify_one();
+    }
+
+    /// Takes the taints that have pods evicted from all nodes, as these are now.
+    async fn spare_all(&self) {
+        let nodes: Vec<Arc<Facts>> = self.state().facts.values().cloned().collect();
+        for facts in &nodes {
+            self.set_eviction(facts, None).await;
+        }
     }
 
     /// The nodes that there are; says which are new, and which are gone.
@@ -100,7 +106,7 @@ impl Lifecycle {
         match seen.now.as_str() {
             "" => {}
             "True" => {
-                self.state().marked.remove(&facts.name);
+                self.state().untold.remove(&facts.name);
                 self.state().zones.remove(&facts.name);
                 self.set_eviction(facts, None).await;
             }
@@ -116,11 +122,15 @@ impl Lifecycle {
                 } else if !facts.has(own, taints::NO_EXECUTE) {
                     self.state().zones.add(&facts.zone, &facts.name);
                 }
-                if seen.before == "True" {
+                let fell_silent = seen.before == "True";
+                if fell_silent {
                     let message = format!("Node {} status is now: NodeNotReady", facts.name);
                     self.recorder.event(&node(&facts.name, &facts.uid), Severity::Normal, "NodeNotReady", &message);
                 }
-                self.mark_all(&facts.name).await;
+                // A kubelet that says of itself that it is not ready says how its pods are, too: what it says of them stays.
+                if fell_silent || self.state().untold.contains(&facts.name) {
+                    self.mark_all(&facts.name).await;
+                }
             }
         }
         Some(seen)
@@ -132,7 +142,13 @@ impl Lifecycle {
         let lease = self.renewal(&facts.name);
         let health = {
             let mut state = self.state();
-            let health = Health::after(state.health.get(&facts.name), facts, lease, now);
+            let known = state.health.get(&facts.name);
+            // Only this controller says so, and whoever did it may have died before it came to the pods.
+            let inherited = known.is_none() && facts.ready().is_some_and(|ready| ready.status == "Unknown");
+            let health = Health::after(known, facts, lease, now);
+            if inherited {
+                state.untold.insert(facts.name.clone());
+            }
             state.health.insert(facts.name.clone(), health.clone());
             health
         };
@@ -165,7 +181,13 @@ impl Lifecycle {
                         return Ok(None);
                     }
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // It may have been done all the same, and then the next look finds it so.
+                    if before == "True" {
+                        self.state().untold.insert(facts.name.clone());
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(None)
@@ -224,11 +246,8 @@ impl Lifecycle {
         }
     }
 
-    /// Says of all pods of a node that they are not ready, once for each time that the node is not.
+    /// Says of all pods of a node that they are not ready. Where that fails, the next look tries again.
     async fn mark_all(&self, name: &str) {
-        if self.state().marked.contains(name) {
-            return;
-        }
         let mut well = true;
         for key in self.world.pods_on.pods(name) {
             let Some(pod) = self.world.pods.get(&key) else { continue };
@@ -237,9 +256,12 @@ impl Lifecycle {
                 well = false;
             }
         }
+        let untold = &mut self.state().untold;
         if well {
-            self.state().marked.insert(name.to_owned());
-        }
+            untold.remove(name)
+        } else {
+            untold.insert(name.to_owned())
+        };
     }
 
     /// Says of a pod that it is not ready, since its node is not.

@@ -70,6 +70,8 @@ pub(super) enum Turn {
     Nothing,
     /// No node answers any more.
     AllSilent,
+    /// No node answers, as before.
+    StillSilent,
     /// Some node answers again.
     SomeAnswer,
 }
@@ -131,7 +133,7 @@ impl Zones {
         let all_were = counted().next().is_some() && counted().all(|(_, zone)| zone.state == ZoneState::Full);
         let all_stopped = all_were && self.zones.values().all(|zone| zone.every.is_none());
         if all_silent && all_stopped {
-            return Turn::Nothing;
+            return Turn::StillSilent;
         }
         let options = self.options;
         for (name, zone) in &mut self.zones {
@@ -211,7 +213,7 @@ mod tests {
         zones.add("a", "a1");
         assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 2)])), Turn::AllSilent);
         assert_eq!(zones.take(now), Err(None));
-        assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 2)])), Turn::Nothing);
+        assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 2)])), Turn::StillSilent);
         assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 1)])), Turn::SomeAnswer);
         assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 1)])), Turn::Nothing);
         assert_eq!(zones.take(now), Ok("a1".to_owned()));

@@ -239,15 +239,24 @@ impl StatefulSets {
         Seat { ordinal, pod: Some(seen), blocked: false }
     }
 
-    /// In order one after the other; otherwise one, two, four at a time, so that what is bound to fail fails once.
-    async fn carry_out(&self, set: &Set<'_>, look: &Look<'_>, steps: &[Step]) -> Result<(), Error> {
-        let (mut rest, mut many) = (steps, 1);
+    /// In order one after the other; otherwise one, two, four pods at a time, so that what is bound to fail fails once.
+    async fn carry_out(&self, set: &Set<'_>, look: &Look<'_>, stage: &[Step]) -> Result<(), Error> {
+        let pods = plan::by_pod(stage);
+        let (mut rest, mut many) = (pods.as_slice(), 1);
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(many.min(rest.len()));
-            let done = join_all(batch.iter().map(|step| self.step(set, look, *step))).await;
+            let done = join_all(batch.iter().map(|steps| self.take(set, look, steps))).await;
             done.into_iter().collect::<Result<Vec<()>, Error>>()?;
             rest = later;
             many = if look.spec.parallel { (many * 2).min(MOST_AT_ONCE) } else { 1 };
+        }
+        Ok(())
+    }
+
+    /// The steps of one pod, one after the other: no two writes for it run at once, and what fails is not followed by the next.
+    async fn take(&self, set: &Set<'_>, look: &Look<'_>, steps: &[Step]) -> Result<(), Error> {
+        for step in steps {
+            self.step(set, look, *step).await?;
         }
         Ok(())
     }

@@ -78,6 +78,19 @@ pub(super) enum Step {
     Delete(i64),
 }
 
+impl Step {
+    fn ordinal(self) -> i64 {
+        match self {
+            Self::Create(n) | Self::Claims(n) | Self::Mend(n) | Self::Disown(n) | Self::Delete(n) => n,
+        }
+    }
+}
+
+/// The steps of a stage by their pods. Pods may be worked on beside each other; the steps of one pod are taken in their order.
+pub(super) fn by_pod(stage: &[Step]) -> Vec<&[Step]> {
+    stage.chunk_by(|a, b| a.ordinal() == b.ordinal()).collect()
+}
+
 /// What the set has decided about itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
@@ -85,8 +98,8 @@ pub(super) struct Rules {
     pub strategy: Strategy,
 }
 
-/// The steps, in stages: what fails in one ends the plan there. `seats` are in order, `condemned` are those that are not wanted,
-/// the last first.
+/// The steps, in stages: what fails in one ends the plan there. Those of one pod are next to each other ([`by_pod`]). `seats` are in
+/// order, `condemned` are those that are not wanted, the last first.
 pub(super) fn plan(rules: Rules, seats: &[Seat], condemned: &[Seat]) -> Vec<Vec<Step>> {
     let mut stages = Vec::new();
     let (steps, waits) = living(rules, seats);

@@ -77,6 +77,22 @@ fn a_failed_pod_is_told_of_and_waits_its_time() {
 }
 
 #[test]
+fn with_a_surge_a_failed_pod_that_waits_has_no_successor() {
+    let patient = |text: &str| {
+        let mut nodes = places(text);
+        nodes.iter_mut().for_each(|place| place.patient = true);
+        let work = manage(&nodes, true);
+        (told(&work), work.waits)
+    };
+    assert_eq!(told(&manage(&places("+F"), true)), "+n0 -n0a", "its time is over");
+    assert_eq!(patient("+F"), (String::new(), true));
+    assert_eq!(patient("+FD"), (String::new(), true));
+    // One that runs is not touched by it, and one that was deleted while it ran is replaced as ever.
+    assert_eq!(patient("+Fa"), (String::new(), true));
+    assert_eq!(patient("+D"), ("+n0".to_owned(), false));
+}
+
+#[test]
 fn an_update_in_place_keeps_to_what_may_be_away() {
     for (nodes, max, done) in [
         ("+a +a +a", 1, "-n0a"),

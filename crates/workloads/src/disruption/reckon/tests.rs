@@ -103,3 +103,15 @@ fn what_is_not_known_of_a_status_stays_in_it() {
                                "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
     );
 }
+
+/// The numbers are added and subtracted: none may be so large that this runs over.
+#[test]
+fn amounts_are_within_what_workloads_can_have() {
+    for number in [i64::MIN, i64::MAX] {
+        let amount = Some(Amount::Number(number));
+        let most = Spec { max_unavailable: amount.clone(), ..Spec::default() };
+        assert!(most.desired(3).unwrap() >= 0);
+        let least = Spec { min_available: amount, ..Spec::default() };
+        assert!(least.desired(3).unwrap().abs() <= 1 << 31);
+    }
+}

@@ -1,7 +1,7 @@
 //! Each case is a row of pods and what is done about them. A pod is a letter: capital where it is of the new revision.
 //!
 //! `r` ready · `n` running, not ready · `w` ready, not for long enough · `p` pending · `d` being deleted · `f` failed ·
-//! `m` ready, in need of mending · `.` not there · `x` not there, and a claim of its predecessor is
+//! `m` ready, in need of mending · `q` pending, in need of mending · `.` not there · `x` not there, and a claim of its predecessor is
 
 use super::*;
 
@@ -18,13 +18,13 @@ fn seat(ordinal: i64, letter: char) -> Seat {
         available,
         deleting,
         updated: letter.is_ascii_uppercase(),
-        fits: !letter.eq_ignore_ascii_case(&'m'),
+        fits: !matches!(letter.to_ascii_lowercase(), 'm' | 'q'),
     };
     let pod = match letter.to_ascii_lowercase() {
         'r' | 'm' => Some(seen(Phase::Running, true, true, false)),
         'n' => Some(seen(Phase::Running, false, false, false)),
         'w' => Some(seen(Phase::Running, true, false, false)),
-        'p' => Some(seen(Phase::Pending, false, false, false)),
+        'p' | 'q' => Some(seen(Phase::Pending, false, false, false)),
         'd' => Some(seen(Phase::Running, true, true, true)),
         'f' => Some(seen(Phase::Over, false, false, false)),
         _ => None,
@@ -34,11 +34,7 @@ fn seat(ordinal: i64, letter: char) -> Seat {
 
 /// The steps, as text; `condemned` follow the wanted ones in number.
 fn steps(parallel: bool, strategy: Strategy, wanted: &str, condemned: &str) -> String {
-    let seats: Vec<Seat> = (0..).zip(wanted.chars()).map(|(i, c)| seat(i, c)).collect();
-    let first = seats.len() as i64;
-    let mut condemned: Vec<Seat> = (first..).zip(condemned.chars()).map(|(i, c)| seat(i, c)).collect();
-    condemned.reverse();
-    let stages = plan(Rules { parallel, strategy }, &seats, &condemned);
+    let stages = stages(parallel, strategy, wanted, condemned);
     let text = stages.iter().flatten().map(|step| match step {
         Step::Create(n) => format!("make {n}"),
         Step::Claims(n) => format!("claims {n}"),
@@ -47,6 +43,14 @@ fn steps(parallel: bool, strategy: Strategy, wanted: &str, condemned: &str) -> S
         Step::Delete(n) => format!("delete {n}"),
     });
     text.collect::<Vec<_>>().join(", ")
+}
+
+fn stages(parallel: bool, strategy: Strategy, wanted: &str, condemned: &str) -> Vec<Vec<Step>> {
+    let seats: Vec<Seat> = (0..).zip(wanted.chars()).map(|(i, c)| seat(i, c)).collect();
+    let first = seats.len() as i64;
+    let mut condemned: Vec<Seat> = (first..).zip(condemned.chars()).map(|(i, c)| seat(i, c)).collect();
+    condemned.reverse();
+    plan(Rules { parallel, strategy }, &seats, &condemned)
 }
 
 #[test]
@@ -99,6 +103,8 @@ fn all_at_once_nobody_waits() {
         ("FxD", "", "delete 0"),
         ("N", "RRD", "delete 2, delete 1"),
         ("MP", "", "mend 0, claims 1"),
+        // One that waits lacks claims perhaps: these come before it is mended.
+        ("QM", "", "claims 0, mend 0, mend 1"),
     ] {
         assert_eq!(steps(true, ROLLING, wanted, condemned), done, "{wanted} and {condemned}");
     }
@@ -141,4 +147,23 @@ fn a_rolling_update_goes_down_to_its_partition() {
 fn scaling_down_comes_before_updating() {
     assert_eq!(steps(false, ROLLING, "rr", "r"), "delete 2");
     assert_eq!(steps(true, ROLLING, "rr", "r"), "delete 2, delete 1");
+}
+
+/// What runs beside each other is never about one pod: two writes for it would meet.
+#[test]
+fn the_steps_of_a_pod_follow_each_other() {
+    let rows = ["", "q", "Q", "rqpf.", "QMqmPpFfDd.xnNwW", "nrn", "qqq"];
+    for (wanted, condemned) in rows.iter().flat_map(|wanted| rows.iter().map(move |condemned| (wanted, condemned))) {
+        for strategy in [ROLLING, rolling(1, 3), Strategy::OnDelete] {
+            for stage in stages(true, strategy, wanted, condemned) {
+                let turns = by_pod(&stage);
+                let mut pods: Vec<i64> = turns.iter().map(|steps| steps[0].ordinal()).collect();
+                pods.sort_unstable();
+                pods.dedup();
+                assert_eq!(pods.len(), turns.len(), "{wanted} and {condemned}: {stage:?}");
+            }
+        }
+    }
+    let stage = [Step::Claims(0), Step::Mend(0), Step::Claims(1), Step::Create(2)];
+    assert_eq!(by_pod(&stage), [&stage[..2], &stage[2..3], &stage[3..]]);
 }
