@@ -113,3 +113,16 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn a_namespace_that_ends_is_told_from_other_refusals() {
+        let ends =
+            "pods \"a-\" is forbidden: unable to create new content in namespace n because it is being terminated";
+        assert!(Error::Forbidden(ends.to_owned()).is_ending_namespace());
+        assert!(!Error::Forbidden("pods \"a-\" is forbidden: exceeded quota".to_owned()).is_ending_namespace());
+    }
+}

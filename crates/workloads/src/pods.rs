@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::children::Owner;
-use crate::remove::{Only, namespace_ends, remove};
+use crate::remove::{Only, remove};
 use crate::world;
 
 /// The longest name that an object may have.
@@ -52,7 +52,7 @@ impl PodControl {
                 Ok(made)
             }
             Err(error) => {
-                if !namespace_ends(&error) {
+                if !error.is_ending_namespace() {
                     self.recorder.event(of, Severity::Warning, "FailedCreate", &format!("Error creating: {error}"));
                 }
                 Err(error)

@@ -92,11 +92,6 @@ async fn look<T: Mirrored>(objects: &Objects, mirror: &Mirror<Whole<T>>, seen: &
     }
 }
 
-/// Whether a creation was refused because the whole namespace is on its way out: nobody need be told, nor try again.
-pub fn namespace_ends(error: &Error) -> bool {
-    matches!(error, Error::Forbidden(message) if message.ends_with("because it is being terminated"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,13 +121,5 @@ mod tests {
         assert_eq!(pod(json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 0})), Err(7));
         assert_eq!(pod(json!({"deletionTimestamp": time, "deletionGracePeriodSeconds": 30})), Ok("p".to_owned()));
         assert_eq!(pod(json!({"deletionTimestamp": time, "finalizers": ["x"]})), Ok("p".to_owned()));
-    }
-
-    #[test]
-    fn a_namespace_that_ends_is_told_from_other_refusals() {
-        let ends =
-            "pods \"a-\" is forbidden: unable to create new content in namespace n because it is being terminated";
-        assert!(namespace_ends(&Error::Forbidden(ends.to_owned())));
-        assert!(!namespace_ends(&Error::Forbidden("pods \"a-\" is forbidden: exceeded quota".to_owned())));
     }
 }

@@ -19,8 +19,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::remove::namespace_ends;
-
 /// The ConfigMap with the certificate.
 const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
@@ -153,7 +151,7 @@ impl<K: Kind> Giver<K> {
             Ok(raw) => self.writer.learn(&raw).map(|_| Next::Done),
             Err(Error::AlreadyExists(_)) => self.writer.look(&key.name, self.name).await.map(|_| Next::Done),
             // Whatever else is refused, such as by roles that are not there yet, may be allowed later.
-            Err(error) if matches!(error, Error::NotFound(_)) || namespace_ends(&error) => Ok(Next::Done),
+            Err(error) if matches!(error, Error::NotFound(_)) || error.is_ending_namespace() => Ok(Next::Done),
             Err(error) => Err(error),
         }
     }

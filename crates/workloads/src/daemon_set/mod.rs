@@ -34,7 +34,6 @@ use serde_json::{Value, json};
 use crate::children::{claim, wake};
 use crate::kinds::DaemonSet;
 use crate::pods::{PodControl, available_in, is_available, is_done, is_ready};
-use crate::remove::namespace_ends;
 use crate::revisions::{self, Draft, History, REVISION_HASH, Record};
 use crate::world::World;
 use demand::{Demand, Fit, Nodes, TEMPLATE_GENERATION};
@@ -266,7 +265,7 @@ impl DaemonSets {
             for made in join_all(batch.iter().map(create)).await {
                 match made {
                     // All that follow would be refused, too.
-                    Err(error) if namespace_ends(&error) => return Ok(()),
+                    Err(error) if error.is_ending_namespace() => return Ok(()),
                     other => other.map(|_| ())?,
                 }
             }

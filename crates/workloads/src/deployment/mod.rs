@@ -35,7 +35,6 @@ use plimsoll_runtime::{
 
 use crate::children::{Owner, claim, controller_key, wake};
 use crate::kinds::{Deployment, ReplicaSet};
-use crate::remove::namespace_ends;
 use crate::world::World;
 use round::Round;
 use set::Set;
@@ -106,7 +105,7 @@ impl Deployments {
         let Some(seen) = self.world.deployments.get(&key) else { return Ok(Next::Done) };
         match self.step(seen).await {
             // Whatever could not be made need not be.
-            Err(error) if namespace_ends(&error) => Ok(Next::Done),
+            Err(error) if error.is_ending_namespace() => Ok(Next::Done),
             result => result,
         }
     }

@@ -14,7 +14,6 @@ use super::set::{Set, plain};
 use super::status::{PROGRESSING, Wish, condition, fresh, reason, set_condition};
 use crate::children::Owner;
 use crate::kinds::ReplicaSet;
-use crate::remove::namespace_ends;
 
 impl Round<'_> {
     /// The revision that the present template is: one more than any other set's.
@@ -65,7 +64,7 @@ impl Round<'_> {
                 Some(there) if self.is_ours(&there) => (Set::new(there), false),
                 _ => return self.collide(error).await,
             },
-            Err(error) if namespace_ends(&error) => return Err(error),
+            Err(error) if error.is_ending_namespace() => return Err(error),
             Err(error) => {
                 let message = format!("Failed to create new replica set {name:?}: {error}");
                 if has_deadline {

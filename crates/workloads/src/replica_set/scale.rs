@@ -12,7 +12,6 @@ use super::ranking::{Crowds, first_to_go};
 use super::{Replicated, Sets, Trouble};
 use crate::children::Owner;
 use crate::pods::{generated, is_active};
-use crate::remove::namespace_ends;
 
 /// How many pods of a set are made or deleted at one look, at most: others have their turn in between.
 const BURST: usize = 500;
@@ -59,7 +58,7 @@ impl<T: Replicated> Sets<T> {
             for made in join_all((0..batch).map(|_| self.control.create(&of, &pod))).await {
                 match made {
                     Ok(pod) => active.push(pod),
-                    Err(error) if namespace_ends(&error) => ends = true,
+                    Err(error) if error.is_ending_namespace() => ends = true,
                     Err(error) => failed = failed.or(Some(error)),
                 }
             }
