@@ -134,7 +134,14 @@ impl Objects {
     }
 
     async fn answer<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> Result<T, Error> {
-        answer::within(request, |request| self.client.request(request)).await
+        let answer = answer::within(request, |request| self.client.request(request)).await;
+        // Whoever asked tries again, and most say nothing of what may pass. This does not pass by itself.
+        if let Err(error) = &answer
+            && error.is_missing_right()
+        {
+            tracing::warn!(%error, "a right is missing");
+        }
+        answer
     }
 
     /// The client itself.
