@@ -16,11 +16,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cluster::{CLAIMS, NODES, Objects, PODS, VOLUMES, claim, directories, pod};
+use cluster::{CLAIMS, NODES, Objects, PODS, VOLUMES, claim, directories, end, pod};
 use serde_json::{Value, json};
 use server::Server;
 use tempfile::tempdir;
-use tokio::time::Instant;
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
@@ -104,14 +103,6 @@ async fn pods_run_where_their_volumes_are() {
     assert_eq!(directories(folder.path()).len(), 2);
     nothing_was_forbidden(&server);
     end(&mut server).await;
-}
-
-/// Asks a server to end, and expects that it does in good order.
-async fn end(server: &mut Server) {
-    let asked = Instant::now();
-    server.terminate();
-    assert_eq!(server.ended(Duration::from_secs(20)).await, Some(0), "{}", server.said());
-    assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
