@@ -87,6 +87,43 @@ async fn each_part_may_do_its_own_work_only() {
     end(&mut server).await;
 }
 
+/// What stands where the bindings of the parts are to be keeps nothing from starting, and what an earlier version granted is taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn bindings_of_another_role_are_made_anew() {
+    let folder = tempdir().unwrap();
+    let bindings = format!("{RBAC}/clusterrolebindings");
+    let binding = |name: &str, role: &str, user: &str| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]})
+    };
+    let mut server = Server::up(folder.path(), &["--nodes", "1"]).await;
+    let objects = Objects::of(&server).await;
+    for name in ["plimsoll:nodes", "plimsoll:workloads"] {
+        assert_eq!(objects.delete(&format!("{bindings}/{name}")).await.code, 200);
+    }
+    objects.made(&bindings, &binding("plimsoll:nodes", "view", "plimsoll:nodes")).await;
+    objects.made(&bindings, &binding("plimsoll:workloads", "cluster-admin", "somebody")).await;
+    let old = "plimsoll:workloads:system:kube-controller-manager";
+    objects.made(&bindings, &binding(old, "system:kube-controller-manager", "plimsoll:workloads")).await;
+    objects.made(&bindings, &binding("plimsoll:mine", "view", "me")).await;
+    end(&mut server).await;
+
+    let mut server = Server::up(folder.path(), &["--nodes", "1"]).await;
+    let objects = Objects::of(&server).await;
+    for name in ["plimsoll:nodes", "plimsoll:workloads"] {
+        let found = objects.get(&format!("{bindings}/{name}")).await.unwrap();
+        assert_eq!((text(&found, "/roleRef/name"), text(&found, "/subjects/0/name")), (name, name));
+        assert_eq!(found["subjects"].as_array().unwrap().len(), 1);
+    }
+    assert!(objects.get(&format!("{bindings}/{old}")).await.is_none(), "what is no longer granted is taken back");
+    assert!(objects.get(&format!("{bindings}/plimsoll:mine")).await.is_some(), "others' bindings are theirs");
+    assert!(!may(&objects, "plimsoll:workloads", "get secrets").await);
+    objects.made(PODS, &pod("web", None)).await;
+    objects.phase("web", "Running").await;
+    end(&mut server).await;
+}
+
 /// A part that may not do its work tries again for ever; who reads the log can see why nothing happens.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_missing_is_said() {

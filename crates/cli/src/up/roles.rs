@@ -26,7 +26,14 @@ pub fn user(name: &str) -> User {
 pub async fn ensure(client: &Client) -> Result<(), Error> {
     let wanted = objects();
     for object in &wanted {
-        apply(client, object).await?;
+        match apply(client, object).await {
+            // A binding's role cannot be changed: it is made anew, as kube-apiserver does with those of its own.
+            Err(Error::Invalid(_)) if object["kind"] == BINDING => {
+                delete(client, object).await?;
+                apply(client, object).await?;
+            }
+            done => done?,
+        }
     }
     let list: Value = send(client, Request::get(collection(BINDING)), None).await?;
     for mut found in list["items"].as_array().cloned().unwrap_or_default() {
