@@ -14,7 +14,6 @@ mod manifests;
 mod parts;
 mod roles;
 mod storage;
-mod trouble;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -34,6 +33,7 @@ use tokio::time::Instant;
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::server::trouble;
 use crate::signals::Signals;
 
 use args::UpArgs;
@@ -64,7 +64,7 @@ pub fn run(args: &UpArgs, printer: &mut Printer) -> Result<Found, Failure> {
         chosen: Chosen::read(&args.controllers, printer)?,
         nodes: machines::wanted(args)?,
         manifests: manifests::read(&args.file)?,
-        volumes: Volumes::open(args)?,
+        volumes: Volumes::open(&args.server)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -77,8 +77,8 @@ impl Plan<'_> {
     async fn carry_out(&self, printer: &mut Printer) -> Result<Found, Failure> {
         let signals = Signals::new()?;
         let begun = Instant::now();
-        printer.progress(&format!("opening {}", self.args.data_dir.display()));
-        let server = start(&self.server()).await.map_err(|error| trouble::at_start(&error, self.args))?;
+        printer.progress(&format!("opening {}", self.args.server.data_dir.display()));
+        let server = start(&self.server()).await.map_err(|error| trouble::at_start(&error, &self.args.server))?;
         server.notes.iter().for_each(|note| printer.note(&note.to_string()));
         let Started { core, listener, kubeconfig, .. } = server;
         let address = listener.address()?;
@@ -93,7 +93,7 @@ impl Plan<'_> {
             printer.say(&format!("  nodes       {}", self.nodes_in_words()));
             printer.say(&format!("  volumes     {}", self.volumes_in_words(class.as_deref())));
             printer.say(&format!("Try: kubectl --kubeconfig {} get nodes", kubeconfig.display()));
-            printer.say(if self.args.in_memory {
+            printer.say(if self.args.server.in_memory {
                 "Ctrl-C ends it, and nothing is kept."
             } else {
                 "Ctrl-C ends it; the same command brings it back as it was."
@@ -104,7 +104,7 @@ impl Plan<'_> {
         let ended = tokio::select! {
             biased;
             () = signals.first() => Ok(Found::Placeable),
-            why = core.store.stopping() => Err(trouble::at_write(&why, self.args)),
+            why = core.store.stopping() => Err(trouble::at_write(&why, &self.args.server)),
             () = parts.failed() => Err(Failure::new("a part of the cluster failed; see the log above")),
             failed = work => failed.map(|never| match never {}),
         };
@@ -116,21 +116,15 @@ impl Plan<'_> {
         core.store.close().await;
         match (ended, refused) {
             // The disk may have refused what made the rest fail.
-            (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, self.args)),
+            (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, &self.args.server)),
             (ended, _) => ended,
         }
     }
 
     fn server(&self) -> Options {
-        let args = self.args;
-        Options {
-            data_dir: args.data_dir.clone(),
-            in_memory: args.in_memory,
-            listen: args.listen,
-            housekeeping: self.chosen.housekeeping,
-            // As kube-apiserver has them: the controllers that they need are part of this, or somebody else's.
-            plugins: Plugins { service_account: true, taint_nodes_by_condition: true },
-        }
+        // As kube-apiserver has them: the controllers that they need are part of this, or somebody else's.
+        let plugins = Plugins { service_account: true, taint_nodes_by_condition: true };
+        self.args.server.options(self.chosen.housekeeping, plugins)
     }
 
     /// Everything from an API that answers to nodes that are ready. Says which class is the default.
@@ -153,7 +147,7 @@ impl Plan<'_> {
             ));
         }
         printer.progress("starting controllers, scheduler and nodes");
-        let root_ca = std::fs::read_to_string(self.args.data_dir.join("pki/ca.crt")).ok();
+        let root_ca = std::fs::read_to_string(self.args.server.data_dir.join("pki/ca.crt")).ok();
         parts.start_controllers(&self.chosen, directories, root_ca);
         if self.args.scheduler {
             parts.start_scheduler();
