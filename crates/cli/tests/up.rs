@@ -378,6 +378,57 @@ async fn the_cluster_can_be_looked_into() {
         (
             done.status.code().unwrap(),
             String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
+/// Pods of the input are made by a patch, and yet admission gives each the volume with its token.
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_and_custom_resources_of_the_input_are_made() {
+    const INPUT: &str = "\
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: small}
+spec: {size: 3}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web, namespace: shop}
+  spec: {containers: [{name: c, image: i}]}
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+";
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("input.yaml");
+    std::fs::write(&file, INPUT).unwrap();
+    let mut server = Server::up(folder.path(), &["--in-memory", "--nodes", "1", "-f", file.to_str().unwrap()]).await;
+    let objects = Objects::of(&server).await;
+    let path = "/apis/example.com/v1/namespaces/default/widgets/small";
+    assert_eq!(objects.get(path).await.unwrap()["spec"], json!({"size": 3}));
+    let pod = objects
+        .until("the pod runs", async |objects| {
+            let pod = objects.get("/api/v1/namespaces/shop/pods/web").await.unwrap();
+            if pod["status"]["phase"] == "Running" { Ok(pod) } else { Err(pod["status"].to_string()) }
+        })
+        .await;
+    let volume = text(&pod, "/spec/volumes/0/name");
+    assert!(volume.strip_prefix("kube-api-access-").is_some_and(|end| end.len() == 5), "{volume}");
+    assert_eq!(text(&pod, "/spec/containers/0/volumeMounts/0/name"), volume);
+    nothing_was_forbidden(&server);
+    end(&mut server).await;
+}
+
         )
     };
     let objects = Objects::of(&server).await;

@@ -16,7 +16,7 @@ Examples:
   plimsoll up
   kubectl --kubeconfig .plimsoll/kubeconfig get nodes
   # Six nodes in two zones, with manifests to begin with
-  plimsoll up --nodes 6 --zones a,b -f examples/
+  plimsoll up --nodes 6 --zones a,b -f examples/database.yaml
   # For a test: any free port, nothing kept but the kubeconfig
   plimsoll up --in-memory --listen 127.0.0.1:0 --data-dir /tmp/cluster
   # With upstream's own StatefulSet controller instead of ours
