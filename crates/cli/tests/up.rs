@@ -43,7 +43,9 @@ fn refused(folder: &Path, arguments: &[&str], input: &str) -> (i32, String) {
     let all = [&["up", "--data-dir", folder][..], arguments].concat();
     let done = plimsoll(&all, input);
     assert!(done.stdout.is_empty(), "{}", String::from_utf8_lossy(&done.stdout));
-    (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(!said.contains("did not end in time"), "what was started ends at once: {said}");
+    (done.status.code().unwrap(), said)
 }
 
 const ANY_PORT: [&str; 2] = ["--listen", "127.0.0.1:0"];
