@@ -144,6 +144,7 @@ async fn a_restart_finds_everything_as_it_was() {
     let watching = objects.0.open("GET", &format!("{PODS}?watch=true"), "", "").await.unwrap();
     assert_eq!(watching.status(), 200);
     let before = objects.phase("web", "Running").await;
+    let node_before = objects.get(&format!("{NODES}/node-1")).await.unwrap();
     let there = directories(folder.path());
     assert_eq!(objects.delete(&format!("{CLASSES}/local")).await.code, 200);
     end(&mut server).await;
@@ -155,6 +156,8 @@ async fn a_restart_finds_everything_as_it_was() {
     for field in ["/metadata/uid", "/spec/nodeName", "/status/startTime"] {
         assert_eq!(text(&before, field), text(&after, field), "{field}");
     }
+    let node = objects.get(&format!("{NODES}/node-1")).await.unwrap();
+    assert_eq!(node["status"]["addresses"], node_before["status"]["addresses"], "a node that is alone now is the same");
     assert_eq!(directories(folder.path()), there);
     assert!(objects.get(&format!("{CLASSES}/local")).await.is_none(), "who deleted the class does not get it back");
     assert!(server.said().contains("nobody runs node-2, node-3 any more"), "{}", server.said());
@@ -238,6 +241,8 @@ fn arguments_that_make_no_sense_are_said() {
         (["--zones", "a,,b"], 2, "a zone has no name; write them as a,b,c"),
         (["--zones", "a/b"], 2, "\"a/b\" cannot be a zone: it must be a label's value"),
         (["--nodes", "many"], 2, "invalid value 'many'"),
+        (["--nodes", "-1"], 2, "-1 is not in 0..=5000"),
+        (["--listen", "localhost:0"], 2, "it must be an IP address and a port, such as 127.0.0.1:6443"),
         (["--node-cpu", "x"], 2, "is not a quantity such as 8 or 32Gi"),
         (["--controllers", "*,statefulset"], 1, "--controllers: there is no controller statefulset"),
         (["-f", "/nonexistent.yaml"], 1, "/nonexistent.yaml: No such file"),
@@ -292,6 +297,10 @@ apiVersion: v1
 kind: Pod
 metadata: {name: p}
 spec: {containers: []}
+---
+apiVersion: batch/v1beta1
+kind: CronJob
+metadata: {name: old}
 ";
     let arguments = [&ANY_PORT[..], &["--nodes", "0", "-f", "-"]].concat();
     let (code, said) = refused(folder.path(), &arguments, input);
@@ -299,9 +308,10 @@ spec: {containers: []}
     for expected in [
         "stdin: document 3, line 8: StatefulSet db: ",
         ".spec.replica: field not declared in schema",
-        "stdin: document 4, line 13: Unknown x: this cluster knows no kind Unknown of example.com/v1",
+        "stdin: document 4, line 13: Unknown x: this cluster knows no kind Unknown of example.com/v1; its CustomResourceDefinition is neither here nor in the input",
+        "stdin: document 6, line 22: CronJob old: this cluster knows no kind CronJob of batch/v1beta1; there is one of batch/v1",
         "stdin: document 5, line 17: Pod p: Pod \"p\" is invalid: spec.containers: Required value",
-        "the other 2 of 5 documents are in the cluster",
+        "the other 2 of 6 documents are in the cluster",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -368,18 +378,6 @@ async fn parts_can_be_left_out() {
     end(&mut server).await;
 }
 
-/// `explain` live, `node cut`, and what only a real node could answer.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_cluster_can_be_looked_into() {
-    let folder = tempdir().unwrap();
-    let mut server = Server::up(folder.path(), &["--node-cpu", "2"]).await;
-    let kubeconfig = folder.path().join("kubeconfig");
-    let with = |arguments: &[&str]| {
-        let all = [arguments, &["--kubeconfig", kubeconfig.to_str().unwrap()]].concat();
-        let done = plimsoll(&all, "");
-        (
-            done.status.code().unwrap(),
-            String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
 /// Pods of the input are made by a patch, and yet admission gives each the volume with its token.
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_and_custom_resources_of_the_input_are_made() {
@@ -431,6 +429,18 @@ spec:
     end(&mut server).await;
 }
 
+/// `explain` live, `node cut`, and what only a real node could answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_can_be_looked_into() {
+    let folder = tempdir().unwrap();
+    let mut server = Server::up(folder.path(), &["--node-cpu", "2"]).await;
+    let kubeconfig = folder.path().join("kubeconfig");
+    let with = |arguments: &[&str]| {
+        let all = [arguments, &["--kubeconfig", kubeconfig.to_str().unwrap()]].concat();
+        let done = plimsoll(&all, "");
+        (
+            done.status.code().unwrap(),
+            String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
         )
     };
     let objects = Objects::of(&server).await;
@@ -480,5 +490,11 @@ spec:
     let (code, said) = with(&["node", "cut", "node-9"]);
     assert_eq!(code, 1);
     assert!(said.contains("there is no node node-9") && said.contains("there are node-1, node-2, node-3"), "{said}");
+
+    assert_eq!(with(&["node", "cut", "node-3"]).0, 0);
+    end(&mut server).await;
+    let mut server = Server::up(folder.path(), &["--node-cpu", "2"]).await;
+    let expected = "cut off, and heard of by nobody: node-3; `plimsoll node restore NODE` brings one back";
+    assert!(server.said().contains(expected), "{}", server.said());
     end(&mut server).await;
 }

@@ -18,8 +18,13 @@ pub struct ServerArgs {
     #[arg(long)]
     pub in_memory: bool,
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443", value_parser = address)]
     pub listen: SocketAddr,
+}
+
+/// Reads `--listen`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "it must be an IP address and a port, such as 127.0.0.1:6443 or [::1]:0".to_owned())
 }
 
 impl ServerArgs {

@@ -50,7 +50,8 @@ fn of_kind(failure: Failure, kind: ErrorKind, text: &str, args: &ServerArgs) -> 
         ErrorKind::PermissionDenied if args.listen.port() < 1024 && text.contains("listen") => {
             failure.help("ports below 1024 are for the system: take another with --listen")
         }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+        // A folder that is not there is made: the system does not let it be, as below /proc.
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound => {
             failure.help("name a folder that you may write to with --data-dir")
         }
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {

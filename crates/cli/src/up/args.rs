@@ -35,7 +35,7 @@ pub struct UpArgs {
     #[command(flatten)]
     pub server: ServerArgs,
     /// How many nodes are simulated: node-1, node-2, …
-    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=5000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=5000))]
     pub nodes: u32,
     /// The zones that nodes are dealt to in turn
     #[arg(long, value_name = "NAMES", default_value = "a,b,c", value_delimiter = ',', value_parser = super::machines::zone)]
