@@ -9,6 +9,7 @@ pub mod client;
 pub mod compare;
 pub mod deploy;
 pub mod embedded;
+pub mod files;
 pub mod identities;
 pub mod load;
 pub mod machine;

@@ -17,9 +17,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::files;
 
 /// A named list of steps.
 #[derive(Debug, Clone)]
@@ -83,9 +85,7 @@ pub struct Step {
 impl Scenario {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let name = path.file_stem().and_then(|n| n.to_str()).context("no file name")?.to_owned();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file: File = serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?;
+        let (name, file): (String, File) = files::read(path)?;
         let mut steps = Vec::new();
         for step in file.steps {
             if step.call.is_empty() == step.read.is_none() {
@@ -104,14 +104,8 @@ impl Scenario {
 
     /// All scenarios of a folder, by name.
     pub fn all(folder: &Path) -> Result<Vec<Self>> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|e| e == "yaml") && !path.ends_with(crate::compare::KNOWN) {
-                paths.push(path);
-            }
-        }
-        paths.sort();
+        let mut paths = files::of_folder(folder)?;
+        paths.retain(|path| !path.ends_with(crate::compare::KNOWN));
         paths.iter().map(|path| Self::read(path)).collect()
     }
 }

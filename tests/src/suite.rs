@@ -8,11 +8,9 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::compare::{Known, differences, report, unknown};
+use crate::files;
 use crate::play::play;
 use crate::scenario::Scenario;
-
-/// Only scenarios whose name holds this are played.
-pub const ONLY: &str = "ONLY";
 
 /// Where upstream's answers come from.
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +27,10 @@ fn folder() -> PathBuf {
 
 /// Plays everything. What differs and is not known is told in one error, and so is what is known but does not differ any more.
 pub async fn run(ours: &Client, theirs: Theirs<'_>) -> Result<()> {
-    let only = std::env::var(ONLY).unwrap_or_default();
     let mut known = Known::read(&folder())?;
     let (mut told, mut played, mut differ) = (String::new(), 0, 0);
     for scenario in Scenario::all(&folder())? {
-        if !scenario.name.contains(&only) {
+        if !files::is_played(&scenario.name) {
             known.retain(|entry| entry.scenario != scenario.name);
             continue;
         }
@@ -63,7 +60,7 @@ pub async fn run(ours: &Client, theirs: Theirs<'_>) -> Result<()> {
         }
     }
     // Some of the scenarios do not show what holds for any.
-    for entry in known.iter().filter(|entry| entry.met == 0 && (only.is_empty() || entry.scenario != "*")) {
+    for entry in known.iter().filter(|entry| entry.met == 0 && (files::all_are_played() || entry.scenario != "*")) {
         let _ = writeln!(
             told,
             "{}: {}{} is known to differ, but does not: take it off the list",

@@ -1,6 +1,6 @@
 //! One suite, two servers: every scenario is played on the real kube-apiserver and on ours, and the answers must be the same.
 //!
-//! `UPDATE=1` also writes upstream's answers down, for the replay of `recorded.rs`; `ONLY=name` plays some of the scenarios.
+//! `UPDATE=1` also writes upstream's answers down, for the replay of `recorded.rs`; `ONLY=name,name` plays some of the scenarios.
 
 #![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 

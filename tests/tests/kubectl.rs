@@ -1,12 +1,13 @@
 //! The real kubectl drives both servers: what it prints and how it ends must be the same.
 //!
-//! The sessions are in `tests/kubectl`; `ONLY=name` plays some of them.
+//! The sessions are in `tests/kubectl`; `ONLY=name,name` plays some of them.
 
 #![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
 
 use std::path::Path;
 
 use plimsoll_tests::embedded::Embedded;
+use plimsoll_tests::files::is_played;
 use plimsoll_tests::session::{Player, difference, parse};
 use plimsoll_tests::upstream::{Content, Options, Upstream, kube_controller_manager};
 
@@ -31,7 +32,6 @@ async fn kubectl_sees_no_difference() {
 }
 
 fn play_all(theirs: &Player, ours: &Player) -> String {
-    let only = std::env::var("ONLY").unwrap_or_default();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kubectl");
     let mut sessions: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     sessions.retain(|path| path.extension().is_some_and(|end| end == "session"));
@@ -39,7 +39,7 @@ fn play_all(theirs: &Player, ours: &Player) -> String {
     let mut all = String::new();
     for path in sessions {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if !name.contains(&only) {
+        if !is_played(&name) {
             continue;
         }
         let steps = parse(&std::fs::read_to_string(&path).unwrap());

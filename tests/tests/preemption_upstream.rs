@@ -1,7 +1,7 @@
 //! Pods that fit nowhere: what kube-scheduler writes into their status, whom it removes for them, and that ours does the same.
 //!
 //! The situations are in `tests/preemption/situations.yaml`; crates/simulate plays them with ours in virtual time. Here both are
-//! asked on the real API server. `UPDATE=1` records again what kube-scheduler does; `ONLY=part of a name` plays some.
+//! asked on the real API server. `UPDATE=1` records again what kube-scheduler does; `ONLY=name,name` plays some.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 #![allow(clippy::print_stderr, reason = "a situation that is played again says so")]
@@ -16,6 +16,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use plimsoll_tests::client::Client;
+use plimsoll_tests::files::is_played;
 use plimsoll_tests::identities::{ADMIN, token};
 use plimsoll_tests::process::Process;
 use plimsoll_tests::upstream::{Content, Options, Upstream, kube_scheduler};
@@ -190,9 +191,8 @@ fn differences(recorded: &BTreeMap<String, Value>, found: &BTreeMap<String, Valu
 async fn pods_that_fit_nowhere_are_told_the_same_by_both() {
     let situations: Value =
         serde_saphyr::from_str(&std::fs::read_to_string(folder().join("situations.yaml")).unwrap()).unwrap();
-    let only = std::env::var("ONLY").unwrap_or_default();
     let all = situations["situations"].as_array().unwrap().iter();
-    let all: Vec<&Value> = all.filter(|s| s["name"].as_str().unwrap().contains(&only)).collect();
+    let all: Vec<&Value> = all.filter(|s| is_played(s["name"].as_str().unwrap())).collect();
     let server = Upstream::start(Options::default()).await.unwrap();
     for (name, value) in [("low", 10), ("middle", 50), ("high", 100), ("polite", 100)] {
         let policy = if name == "polite" { "Never" } else { "PreemptLowerPriority" };

@@ -1,7 +1,7 @@
 //! Our scheduler and controllers on our server: every scenario of `tests/scheduling` ends as it was recorded of kube-scheduler and
 //! kube-controller-manager on the real one.
 //!
-//! Needs no Go. `ONLY=name` plays some; `OUTCOMES=folder` keeps what each came to. No StatefulSet controller runs here: the pods and
+//! Needs no Go. `ONLY=name,name` plays some; `OUTCOMES=folder` keeps what each came to. No StatefulSet controller runs here: the pods and
 //! claims that it would make are made by the scenarios' own steps; `scheduling_upstream` plays them with it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
@@ -54,13 +54,8 @@ fn all_scenarios_end_as_recorded() {
 #[test]
 fn every_record_has_its_scenario_and_cites_statements_that_exist() {
     let scenarios = Scenario::read_all(Subject::Scheduling).unwrap();
-    let mut recorded: Vec<String> = std::fs::read_dir(Subject::Scheduling.folder().join("recorded"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".json").to_owned())
-        .collect();
-    recorded.sort();
     let named: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
-    assert_eq!(recorded, named);
+    assert_eq!(Subject::Scheduling.records().names().unwrap(), named);
     for scenario in &scenarios {
         for statement in &scenario.statements {
             let (page, number) = statement.split_once('-').unwrap();

@@ -1,7 +1,7 @@
 //! The real API server: kube-scheduler with kube-controller-manager's controllers still reaches the recorded ends; ours reaches the same
 //! with our controllers, and in the designs' E2E lists with kube-controller-manager's, too.
 //!
-//! `UPDATE=1` records again; `ONLY=name` plays some; `OUTCOMES=folder` keeps what each came to; `WHO=upstream` leaves out ours.
+//! `UPDATE=1` records again; `ONLY=name,name` plays some; `OUTCOMES=folder` keeps what each came to; `WHO=upstream` leaves out ours.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 

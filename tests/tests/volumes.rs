@@ -1,6 +1,6 @@
 //! Our controllers on our server: every scenario of `tests/volumes` ends as it was recorded of kube-controller-manager on the real one.
 //!
-//! Needs no Go. `ONLY=name` plays some; `OUTCOMES=folder` keeps what each came to.
+//! Needs no Go. `ONLY=name,name` plays some; `OUTCOMES=folder` keeps what each came to.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 
@@ -39,13 +39,8 @@ fn all_scenarios_end_as_recorded() {
 fn every_record_has_its_scenario_and_cites_statements_that_exist() {
     let scenarios = Scenario::read_all(Subject::Volumes).unwrap();
     assert!(scenarios.len() >= 40, "only {} scenarios", scenarios.len());
-    let mut recorded: Vec<String> = std::fs::read_dir(Subject::Volumes.folder().join("recorded"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".json").to_owned())
-        .collect();
-    recorded.sort();
     let named: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
-    assert_eq!(recorded, named);
+    assert_eq!(Subject::Volumes.records().names().unwrap(), named);
     for scenario in &scenarios {
         for statement in &scenario.statements {
             let number = statement.strip_prefix("PC-").and_then(|number| number.parse::<usize>().ok());

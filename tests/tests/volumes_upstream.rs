@@ -1,6 +1,6 @@
 //! The real API server: kube-controller-manager's controllers still reach the recorded ends, and ours reach the same.
 //!
-//! `UPDATE=1` records again; `ONLY=name` plays some; `OUTCOMES=folder` keeps what each came to; `WHO=upstream` leaves out ours.
+//! `UPDATE=1` records again; `ONLY=name,name` plays some; `OUTCOMES=folder` keeps what each came to; `WHO=upstream` leaves out ours.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 

@@ -1,12 +1,13 @@
 //! `plimsoll apiserver`: the embedded Kubernetes API as a process.
 
 use plimsoll_apiserver::admission::Plugins;
-use plimsoll_apiserver::start::{Options, StartError, start};
+use plimsoll_apiserver::start::start;
 
 use crate::Found;
 use crate::args::ApiserverArgs;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::server::trouble;
 use crate::signals::Signals;
 
 /// Serves until a signal ends it.
@@ -19,18 +20,13 @@ pub fn run(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Failure
 }
 
 async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Failure> {
-    let options = Options {
-        data_dir: args.data_dir.clone(),
-        in_memory: args.in_memory,
-        listen: args.listen,
-        housekeeping: args.housekeeping.into(),
-        plugins: Plugins {
-            service_account: args.service_account_admission,
-            taint_nodes_by_condition: args.taint_nodes_by_condition,
-        },
+    let plugins = Plugins {
+        service_account: args.service_account_admission,
+        taint_nodes_by_condition: args.taint_nodes_by_condition,
     };
+    let options = args.server.options(args.housekeeping.into(), plugins);
     let signals = Signals::new()?;
-    let server = start(&options).await.map_err(|error| failure(&error, args))?;
+    let server = start(&options).await.map_err(|error| trouble::at_start(&error, &args.server))?;
     for note in &server.notes {
         printer.note(&note.to_string());
     }
@@ -41,13 +37,4 @@ async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Fai
     printer.line(&kubeconfig)?;
     server.serve(signals.first()).await;
     Ok(Found::Placeable)
-}
-
-fn failure(error: &StartError, args: &ApiserverArgs) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error {
-        StartError::Io { error, .. } if error.kind() == std::io::ErrorKind::AddrInUse => failure
-            .help(format!("{} is taken; stop who has it, or take another with --listen 127.0.0.1:0", args.listen)),
-        _ => failure,
-    }
 }

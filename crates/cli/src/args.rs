@@ -1,13 +1,13 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::controller::args::ControllerArgs;
 use crate::node::args::NodeArgs;
 use crate::process::upstream_flags::{Flag, sort_out};
 use crate::scheduler::args::SchedulerArgs;
+use crate::server::args::ServerArgs;
 use crate::up::args::UpArgs;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -74,15 +74,8 @@ Examples:
 /// `apiserver`.
 #[derive(Debug, Args)]
 pub struct ApiserverArgs {
-    /// Where the store, the certificates, the tokens and the kubeconfig are
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
-    pub data_dir: PathBuf,
-    /// Keep nothing but the kubeconfig and what it needs
-    #[arg(long)]
-    pub in_memory: bool,
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
-    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// Collect garbage, empty deleted namespaces, gather ClusterRoles and let events expire
     #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub housekeeping: bool,

@@ -11,6 +11,7 @@ mod node;
 mod printer;
 mod process;
 mod scheduler;
+mod server;
 mod signals;
 mod text;
 mod up;

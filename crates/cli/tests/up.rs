@@ -16,11 +16,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cluster::{CLAIMS, NODES, Objects, PODS, VOLUMES, claim, directories, pod};
+use cluster::{CLAIMS, NODES, Objects, PODS, VOLUMES, claim, directories, end, pod};
 use serde_json::{Value, json};
 use server::Server;
 use tempfile::tempdir;
-use tokio::time::Instant;
 
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
@@ -44,7 +43,9 @@ fn refused(folder: &Path, arguments: &[&str], input: &str) -> (i32, String) {
     let all = [&["up", "--data-dir", folder][..], arguments].concat();
     let done = plimsoll(&all, input);
     assert!(done.stdout.is_empty(), "{}", String::from_utf8_lossy(&done.stdout));
-    (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(!said.contains("did not end in time"), "what was started ends at once: {said}");
+    (done.status.code().unwrap(), said)
 }
 
 const ANY_PORT: [&str; 2] = ["--listen", "127.0.0.1:0"];
@@ -106,14 +107,6 @@ async fn pods_run_where_their_volumes_are() {
     end(&mut server).await;
 }
 
-/// Asks a server to end, and expects that it does in good order.
-async fn end(server: &mut Server) {
-    let asked = Instant::now();
-    server.terminate();
-    assert_eq!(server.ended(Duration::from_secs(20)).await, Some(0), "{}", server.said());
-    assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stateful_set_has_a_volume_in_each_zone() {
     let folder = tempdir().unwrap();
@@ -151,6 +144,7 @@ async fn a_restart_finds_everything_as_it_was() {
     let watching = objects.0.open("GET", &format!("{PODS}?watch=true"), "", "").await.unwrap();
     assert_eq!(watching.status(), 200);
     let before = objects.phase("web", "Running").await;
+    let node_before = objects.get(&format!("{NODES}/node-1")).await.unwrap();
     let there = directories(folder.path());
     assert_eq!(objects.delete(&format!("{CLASSES}/local")).await.code, 200);
     end(&mut server).await;
@@ -162,6 +156,8 @@ async fn a_restart_finds_everything_as_it_was() {
     for field in ["/metadata/uid", "/spec/nodeName", "/status/startTime"] {
         assert_eq!(text(&before, field), text(&after, field), "{field}");
     }
+    let node = objects.get(&format!("{NODES}/node-1")).await.unwrap();
+    assert_eq!(node["status"]["addresses"], node_before["status"]["addresses"], "a node that is alone now is the same");
     assert_eq!(directories(folder.path()), there);
     assert!(objects.get(&format!("{CLASSES}/local")).await.is_none(), "who deleted the class does not get it back");
     assert!(server.said().contains("nobody runs node-2, node-3 any more"), "{}", server.said());
@@ -245,6 +241,8 @@ fn arguments_that_make_no_sense_are_said() {
         (["--zones", "a,,b"], 2, "a zone has no name; write them as a,b,c"),
         (["--zones", "a/b"], 2, "\"a/b\" cannot be a zone: it must be a label's value"),
         (["--nodes", "many"], 2, "invalid value 'many'"),
+        (["--nodes", "-1"], 2, "-1 is not in 0..=5000"),
+        (["--listen", "localhost:0"], 2, "it must be an IP address and a port, such as 127.0.0.1:6443"),
         (["--node-cpu", "x"], 2, "is not a quantity such as 8 or 32Gi"),
         (["--controllers", "*,statefulset"], 1, "--controllers: there is no controller statefulset"),
         (["-f", "/nonexistent.yaml"], 1, "/nonexistent.yaml: No such file"),
@@ -299,6 +297,10 @@ apiVersion: v1
 kind: Pod
 metadata: {name: p}
 spec: {containers: []}
+---
+apiVersion: batch/v1beta1
+kind: CronJob
+metadata: {name: old}
 ";
     let arguments = [&ANY_PORT[..], &["--nodes", "0", "-f", "-"]].concat();
     let (code, said) = refused(folder.path(), &arguments, input);
@@ -306,9 +308,10 @@ spec: {containers: []}
     for expected in [
         "stdin: document 3, line 8: StatefulSet db: ",
         ".spec.replica: field not declared in schema",
-        "stdin: document 4, line 13: Unknown x: this cluster knows no kind Unknown of example.com/v1",
+        "stdin: document 4, line 13: Unknown x: this cluster knows no kind Unknown of example.com/v1; its CustomResourceDefinition is neither here nor in the input",
+        "stdin: document 6, line 22: CronJob old: this cluster knows no kind CronJob of batch/v1beta1; there is one of batch/v1",
         "stdin: document 5, line 17: Pod p: Pod \"p\" is invalid: spec.containers: Required value",
-        "the other 2 of 5 documents are in the cluster",
+        "the other 2 of 6 documents are in the cluster",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -375,6 +378,57 @@ async fn parts_can_be_left_out() {
     end(&mut server).await;
 }
 
+/// Pods of the input are made by a patch, and yet admission gives each the volume with its token.
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_and_custom_resources_of_the_input_are_made() {
+    const INPUT: &str = "\
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: small}
+spec: {size: 3}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web, namespace: shop}
+  spec: {containers: [{name: c, image: i}]}
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+";
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("input.yaml");
+    std::fs::write(&file, INPUT).unwrap();
+    let mut server = Server::up(folder.path(), &["--in-memory", "--nodes", "1", "-f", file.to_str().unwrap()]).await;
+    let objects = Objects::of(&server).await;
+    let path = "/apis/example.com/v1/namespaces/default/widgets/small";
+    assert_eq!(objects.get(path).await.unwrap()["spec"], json!({"size": 3}));
+    let pod = objects
+        .until("the pod runs", async |objects| {
+            let pod = objects.get("/api/v1/namespaces/shop/pods/web").await.unwrap();
+            if pod["status"]["phase"] == "Running" { Ok(pod) } else { Err(pod["status"].to_string()) }
+        })
+        .await;
+    let volume = text(&pod, "/spec/volumes/0/name");
+    assert!(volume.strip_prefix("kube-api-access-").is_some_and(|end| end.len() == 5), "{volume}");
+    assert_eq!(text(&pod, "/spec/containers/0/volumeMounts/0/name"), volume);
+    nothing_was_forbidden(&server);
+    end(&mut server).await;
+}
+
 /// `explain` live, `node cut`, and what only a real node could answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cluster_can_be_looked_into() {
@@ -436,5 +490,11 @@ async fn the_cluster_can_be_looked_into() {
     let (code, said) = with(&["node", "cut", "node-9"]);
     assert_eq!(code, 1);
     assert!(said.contains("there is no node node-9") && said.contains("there are node-1, node-2, node-3"), "{said}");
+
+    assert_eq!(with(&["node", "cut", "node-3"]).0, 0);
+    end(&mut server).await;
+    let mut server = Server::up(folder.path(), &["--node-cpu", "2"]).await;
+    let expected = "cut off, and heard of by nobody: node-3; `plimsoll node restore NODE` brings one back";
+    assert!(server.said().contains(expected), "{}", server.said());
     end(&mut server).await;
 }

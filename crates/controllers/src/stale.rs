@@ -75,7 +75,9 @@ pub fn start(context: &Context, world: &World, options: Options) {
     stale.listen();
     let stop = context.tasks.token();
     context.tasks.spawn("stale selections", async move {
-        stale.world.synced().await;
+        if stop.run_until_cancelled(stale.world.synced()).await.is_none() {
+            return;
+        }
         stale.queue.run(stale.options.width, stop, |key| stale.look_at(key)).await;
     });
 }

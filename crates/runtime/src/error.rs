@@ -55,6 +55,12 @@ impl Error {
         matches!(self, Self::Conflict(_))
     }
 
+    /// Whether the identity lacks a right, by the sentence that every API server has for it. Admission forbids, too, but for what the
+    /// object is, which may pass; a right comes only from an administrator.
+    pub fn is_missing_right(&self) -> bool {
+        matches!(self, Self::Forbidden(message) if message.contains("forbidden: User \"") && message.contains(" cannot "))
+    }
+
     /// Whether the object is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
@@ -124,5 +130,21 @@ mod tests {
             "pods \"a-\" is forbidden: unable to create new content in namespace n because it is being terminated";
         assert!(Error::Forbidden(ends.to_owned()).is_ending_namespace());
         assert!(!Error::Forbidden("pods \"a-\" is forbidden: exceeded quota".to_owned()).is_ending_namespace());
+    }
+
+    #[test]
+    fn a_missing_right_is_told_from_what_admission_refuses() {
+        let forbidden = |message: &str| Error::Forbidden(message.to_owned()).is_missing_right();
+        assert!(forbidden(
+            "pods \"x\" is forbidden: User \"plimsoll:nodes\" cannot update resource \"pods/status\" in API group \"\" in the \
+             namespace \"default\""
+        ));
+        assert!(forbidden("forbidden: User \"somebody\" cannot get path \"/metrics\""));
+        assert!(!forbidden(
+            "pods \"x\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
+        ));
+        assert!(!forbidden(
+            "pods \"x\" is forbidden: error looking up service account n/default: serviceaccount not found"
+        ));
     }
 }

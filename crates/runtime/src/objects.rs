@@ -139,6 +139,12 @@ impl Objects {
         if let Some(done) = done {
             done.tell(answer.as_ref().err());
         }
+        // Whoever asked tries again, and most say nothing of what may pass. This does not pass by itself.
+        if let Err(error) = &answer
+            && error.is_missing_right()
+        {
+            tracing::warn!(%error, "a right is missing");
+        }
         answer
     }
 

@@ -338,6 +338,26 @@ fn a_node_that_was_deleted_is_not_made_again_before_it_is_restarted() {
     }));
 }
 
+/// A request that fails half way through its registration keeps a node from nothing: neither its labels nor its pods.
+#[test]
+fn a_node_that_registers_with_trouble_still_does_all_of_it() {
+    for seed in 0..10 {
+        let faults = Faults::none().with(Kind::LostAnswer, 0.5).until(Duration::from_secs(20));
+        let report = bed::run(Options::new(seed).faults(faults), |bed| async move {
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {"zone": "y"}},
+                "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}}});
+            create(&bed, Resource::NODES, &node).await?;
+            create(&bed, Resource::PODS, &pod("one", "a", "1", None)).await?;
+            bed.start(Machine::new("a").label("zone", "z").component());
+            bed.settle().await?;
+            assert_eq!(bed.state().nodes["a"]["metadata"]["labels"]["zone"], "z");
+            assert_eq!(phase(&bed, "one"), "Running");
+            Ok(())
+        });
+        assert_eq!(report.outcome, Ok(()), "seed {seed}: {}", report.trace);
+    }
+}
+
 #[test]
 fn a_node_that_is_killed_and_cut_off_comes_to_the_same_end() {
     for seed in 0..10 {

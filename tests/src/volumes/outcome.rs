@@ -77,16 +77,6 @@ fn essence(reference: &str, object: &Value, subject: Subject) -> Value {
         }
         return pod;
     }
-    let mut metadata = Map::new();
-    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        if let Some(value) = object["metadata"].get(field) {
-            metadata.insert(field.to_owned(), value.clone());
-        }
-    }
-    // The order in which finalizers were added says nothing.
-    if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
-        finalizers.sort_by_key(Value::to_string);
-    }
     let (mut spec, mut status) = (object["spec"].clone(), object["status"].clone());
     if let Some(Value::Object(claim)) = spec.get_mut("claimRef") {
         claim.remove("resourceVersion");
@@ -99,7 +89,22 @@ fn essence(reference: &str, object: &Value, subject: Subject) -> Value {
             condition.retain(|field, _| !field.ends_with("Time"));
         }
     }
-    json!({"deleting": deleting, "metadata": metadata, "spec": spec, "status": status})
+    json!({"deleting": deleting, "metadata": metadata(object), "spec": spec, "status": status})
+}
+
+/// What of an object's metadata its controllers are responsible for.
+pub fn metadata(object: &Value) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    // The order in which finalizers were added says nothing.
+    if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
+        finalizers.sort_by_key(Value::to_string);
+    }
+    metadata
 }
 
 /// A value with all its texts, keys included, changed.

@@ -29,13 +29,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::conditions::Conditions;
 use super::provisioner::Answer;
 use super::records::Records;
+use crate::files;
 
 /// Whose work a folder of scenarios is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,10 +165,8 @@ pub struct Step {
 impl Scenario {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let name = path.file_stem().and_then(|n| n.to_str()).context("no file name")?.to_owned();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut scenario: Self = serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?;
-        scenario.name = name;
+        let (name, read): (String, Self) = files::read(path)?;
+        let scenario = Self { name, ..read };
         if scenario.alone && !scenario.before.is_empty() {
             bail!("{}: what is played alone finds the controllers running", path.display());
         }
@@ -188,25 +187,14 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// All of a subject, by name; with `ONLY` in the environment, those whose name holds it.
+    /// Those of a subject that are to be played, by name.
     pub fn all(subject: Subject) -> Result<Vec<Self>> {
-        let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
-        Ok(Self::read_all(subject)?.into_iter().filter(|scenario| scenario.name.contains(&only)).collect())
+        Ok(Self::read_all(subject)?.into_iter().filter(|scenario| files::is_played(&scenario.name)).collect())
     }
 
     /// All of a subject, by name.
     pub fn read_all(subject: Subject) -> Result<Vec<Self>> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(subject.folder())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|end| end == "yaml") {
-                paths.push(path);
-            }
-        }
-        let scenarios: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
-        let mut scenarios = scenarios?;
-        scenarios.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(scenarios)
+        files::of_folder(&subject.folder())?.iter().map(|path| Self::read(path)).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -20,6 +20,9 @@ use crate::volumes::observe::{Look, observe};
 /// A node that is silent for so long is taken for lost; by itself upstream waits 50 seconds. Twice as long as the pause between two
 /// signs of life.
 const GRACE: &str = "--node-monitor-grace-period=20s";
+
+/// How every API server says that somebody lacks a right.
+const MISSING_RIGHT: &str = "forbidden: User ";
 
 /// How long the nodes have until they are ready.
 const TRIES: usize = 600;
@@ -100,11 +103,18 @@ impl Ground {
         bail!("of the nodes {:?} only {last:?} are ready", self.nodes)
     }
 
-    /// Whether everything still runs.
+    /// Whether everything still runs, and does all that it has to.
     pub fn alive(&mut self) -> Result<()> {
         match &mut self.plane {
             Plane::Real { programs, .. } => programs.iter_mut().try_for_each(Process::alive),
-            Plane::Ours(server) => server.process().map_or(Ok(()), Process::alive),
+            Plane::Ours(server) => server.process().map_or(Ok(()), |up| {
+                up.alive()?;
+                let printed = up.printed();
+                // Each part has the rights that it needs and no others: a story that calls for one more shows it here.
+                let missing: Vec<&str> = printed.lines().filter(|line| line.contains(MISSING_RIGHT)).collect();
+                ensure!(missing.is_empty(), "a part of the cluster may not do its work:\n{}", missing.join("\n"));
+                Ok(())
+            }),
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{Names, prefix};
 use crate::volumes::observe::{Look, Seen};
-use crate::volumes::outcome::{in_order, texts};
+use crate::volumes::outcome::{in_order, metadata, texts};
 
 /// The kinds that are looked at.
 pub const OBSERVED: [&str; 11] =
@@ -107,18 +107,8 @@ impl Telling {
 
     /// What of an object its controllers are responsible for.
     fn essence(&self, object: &Value) -> Value {
-        let mut metadata = Map::new();
-        for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-            if let Some(value) = object["metadata"].get(field) {
-                metadata.insert(field.to_owned(), value.clone());
-            }
-        }
-        // The order in which finalizers were added says nothing.
-        if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
-            finalizers.sort_by_key(Value::to_string);
-        }
         let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
-        let mut whole = json!({"deleting": deleting, "metadata": metadata});
+        let mut whole = json!({"deleting": deleting, "metadata": metadata(object)});
         let generation = object.pointer("/metadata/generation").unwrap_or(&Value::Null);
         for (field, value) in object.as_object().into_iter().flatten() {
             if !["apiVersion", "kind", "metadata"].contains(&field.as_str()) {

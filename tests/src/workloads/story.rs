@@ -30,10 +30,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::files;
 use crate::volumes::conditions::Conditions;
 use crate::volumes::provisioner::Answer;
 
@@ -145,10 +146,8 @@ pub fn folder() -> PathBuf {
 
 impl Story {
     fn read(path: &Path) -> Result<Self> {
-        let name = path.file_stem().and_then(|n| n.to_str()).context("no file name")?.to_owned();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut story: Self = serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?;
-        story.name = name;
+        let (name, read): (String, Self) = files::read(path)?;
+        let story = Self { name, ..read };
         for step in &story.steps {
             if step.verbs() != 1 {
                 bail!("{}: a step does one thing: {step:?}", path.display());
@@ -162,23 +161,11 @@ impl Story {
 
     /// All of them, by name.
     pub fn read_all() -> Result<Vec<Self>> {
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|end| end == "yaml") {
-                paths.push(path);
-            }
-        }
-        let stories: Result<Vec<Self>> = paths.iter().map(|path| Self::read(path)).collect();
-        let mut stories = stories?;
-        stories.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(stories)
+        files::of_folder(&folder())?.iter().map(|path| Self::read(path)).collect()
     }
 
-    /// All of them, by name; with `ONLY` in the environment, those whose name holds one of its words.
+    /// Those that are to be played, by name.
     pub fn all() -> Result<Vec<Self>> {
-        let only = std::env::var(crate::suite::ONLY).unwrap_or_default();
-        let picked = |story: &Self| only.is_empty() || only.split(',').any(|word| story.name.contains(word));
-        Ok(Self::read_all()?.into_iter().filter(picked).collect())
+        Ok(Self::read_all()?.into_iter().filter(|story| files::is_played(&story.name)).collect())
     }
 }

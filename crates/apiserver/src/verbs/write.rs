@@ -130,6 +130,10 @@ impl Call {
         options: &WriteOptions,
         owned: bool,
     ) -> Result<Outcome, Status> {
+        if self.suffix.is_empty() {
+            // Patches and updates make objects, too; that they do is known only now.
+            self.suffix = self.core.entropy.name("");
+        }
         self.check_place(&mut object)?;
         if self.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
             let why = "create not allowed while custom resource definition is terminating";

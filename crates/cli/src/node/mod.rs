@@ -4,6 +4,7 @@ pub mod args;
 
 use http::Request;
 use kube::Client;
+use plimsoll_simulate::nodes::CUT_OFF;
 use serde_json::{Value, json};
 
 use crate::Found;
@@ -13,8 +14,6 @@ use crate::printer::Printer;
 
 use args::{NodeArgs, NodeVerb, OneNode};
 
-/// The annotation that a simulated node obeys.
-const CUT_OFF: &str = "simulate.plimsoll.dev/cut-off";
 /// What runs the containers of a simulated node.
 const SIMULATED: &str = "simulated://";
 

@@ -1,11 +1,11 @@
 //! The arguments of `plimsoll up`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::process::args::LoggingFormat;
+use crate::server::args::ServerArgs;
 
 use super::machines::Zone;
 
@@ -16,7 +16,7 @@ Examples:
   plimsoll up
   kubectl --kubeconfig .plimsoll/kubeconfig get nodes
   # Six nodes in two zones, with manifests to begin with
-  plimsoll up --nodes 6 --zones a,b -f examples/
+  plimsoll up --nodes 6 --zones a,b -f examples/database.yaml
   # For a test: any free port, nothing kept but the kubeconfig
   plimsoll up --in-memory --listen 127.0.0.1:0 --data-dir /tmp/cluster
   # With upstream's own StatefulSet controller instead of ours
@@ -25,20 +25,17 @@ Examples:
 
 docs/up.md has every flag, what the simulated nodes do, and which controllers there are.";
 
+/// What is in the data folder.
+const FOLDER: &str = "Where the store, the volumes, the certificates, the tokens and the kubeconfig are";
+
 /// `up`.
 #[derive(Debug, Args)]
+#[command(mut_arg("data_dir", |folder| folder.help(FOLDER)))]
 pub struct UpArgs {
-    /// Where the store, the volumes, the certificates, the tokens and the kubeconfig are
-    #[arg(long, value_name = "DIR", default_value = ".plimsoll")]
-    pub data_dir: PathBuf,
-    /// Keep nothing but the kubeconfig and what it needs
-    #[arg(long)]
-    pub in_memory: bool,
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
-    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub server: ServerArgs,
     /// How many nodes are simulated: node-1, node-2, …
-    #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=5000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 3, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(0..=5000))]
     pub nodes: u32,
     /// The zones that nodes are dealt to in turn
     #[arg(long, value_name = "NAMES", default_value = "a,b,c", value_delimiter = ',', value_parser = super::machines::zone)]

@@ -9,9 +9,6 @@ use crate::failure::Failure;
 
 use super::args::UpArgs;
 
-/// The label that says a node's zone.
-pub const ZONE: &str = "topology.kubernetes.io/zone";
-
 /// A zone's name, which is a label's value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone(pub String);
@@ -67,13 +64,15 @@ pub fn wanted(args: &UpArgs) -> Result<Vec<Wanted>, Failure> {
 
 /// The machines that the nodes are.
 pub fn machines(args: &UpArgs, wanted: &[Wanted]) -> Vec<Machine> {
-    let machine = |node: &Wanted| {
+    // By number and not as a fleet deals them: node-1 keeps its addresses when it is alone for once, or no longer.
+    let machine = |(number, node): (u16, &Wanted)| {
         Machine::new(&node.name)
-            .label(ZONE, &node.zone.0)
+            .place(number)
+            .zone(&node.zone.0)
             .allocatable("cpu", &args.node_cpu)
             .allocatable("memory", &args.node_memory)
     };
-    wanted.iter().map(machine).collect()
+    (0..).zip(wanted).map(machine).collect()
 }
 
 /// The nodes in words, by zone: `a: node-1, node-4; b: node-2`.

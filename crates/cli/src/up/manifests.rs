@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 use crate::load::files;
+use crate::printer::Printer;
 
 /// Who is said to manage the fields.
 pub const MANAGER: &str = "plimsoll-up";
@@ -25,11 +26,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Reads what `-f` names.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Whole>, Failure> {
+pub fn read(paths: &[PathBuf], printer: &mut Printer) -> Result<Vec<Whole>, Failure> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
     let mut objects = files::whole(paths)?;
+    if objects.is_empty() {
+        // The likeliest cause is a command before a pipe that failed.
+        printer.note("-f: the input has no objects");
+    }
     let storage: Vec<String> = objects
         .iter()
         .filter(|o| {
@@ -78,7 +83,7 @@ async fn apply_one(object: &Value, core: &Core, client: &Client) -> Result<(), S
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let registry = core.registry();
     let served = registry.of_kind(group, version, kind);
-    let served = served.ok_or_else(|| format!("this cluster knows no kind {kind} of {api_version}"))?;
+    let served = served.ok_or_else(|| unknown(core, api_version, kind))?;
     let (named, space) = (text(&object["metadata"], "name"), text(&object["metadata"], "namespace"));
     let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
     let place = match (served.namespaced(), space) {
@@ -107,6 +112,18 @@ async fn apply_one(object: &Value, core: &Core, client: &Client) -> Result<(), S
         Err(kube::Error::Api(status)) => Err(status.message.clone()),
         Err(error) => Err(chain(&error)),
     }
+}
+
+/// What is said of a kind that is not served: an old version of one that is, or a custom resource without its definition.
+fn unknown(core: &Core, api_version: &str, kind: &str) -> String {
+    let mut others: Vec<String> =
+        core.registry().stored().iter().filter(|s| s.kind == kind).map(|s| s.api_version()).collect();
+    others.sort_unstable();
+    let hint = match others.as_slice() {
+        [] => "its CustomResourceDefinition is neither here nor in the input".to_owned(),
+        others => format!("there is one of {}", others.join(" and of ")),
+    };
+    format!("this cluster knows no kind {kind} of {api_version}; {hint}")
 }
 
 /// An object as its user means it: a dump also carries what a server filled in, and whom it knew by uids that mean nothing here.

@@ -12,13 +12,12 @@ mod chosen;
 mod machines;
 mod manifests;
 mod parts;
+mod readiness;
 mod roles;
 mod storage;
-mod trouble;
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_api::manifest::Whole;
 use plimsoll_apiserver::admission::Plugins;
@@ -26,7 +25,7 @@ use plimsoll_apiserver::core::Core;
 use plimsoll_apiserver::service::ApiService;
 use plimsoll_apiserver::start::{Options, Started, start};
 use plimsoll_apiserver::store::WriteError;
-use plimsoll_runtime::{Error, Resource};
+use plimsoll_runtime::Error;
 use plimsoll_workloads::Controller;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -34,18 +33,15 @@ use tokio::time::Instant;
 use crate::Found;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::server::trouble;
 use crate::signals::Signals;
 
 use args::UpArgs;
 use chosen::Chosen;
 use machines::Wanted;
 use parts::Parts;
+use readiness::{LOOK, PATIENCE, Roll};
 use storage::Volumes;
-
-/// How long nodes have to be ready before that is said instead.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often nodes are looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What was asked for, read and found to make sense before anything is touched.
 struct Plan<'a> {
@@ -63,8 +59,8 @@ pub fn run(args: &UpArgs, printer: &mut Printer) -> Result<Found, Failure> {
         args,
         chosen: Chosen::read(&args.controllers, printer)?,
         nodes: machines::wanted(args)?,
-        manifests: manifests::read(&args.file)?,
-        volumes: Volumes::open(args)?,
+        manifests: manifests::read(&args.file, printer)?,
+        volumes: Volumes::open(&args.server)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -77,8 +73,8 @@ impl Plan<'_> {
     async fn carry_out(&self, printer: &mut Printer) -> Result<Found, Failure> {
         let signals = Signals::new()?;
         let begun = Instant::now();
-        printer.progress(&format!("opening {}", self.args.data_dir.display()));
-        let server = start(&self.server()).await.map_err(|error| trouble::at_start(&error, self.args))?;
+        printer.progress(&format!("opening {}", self.args.server.data_dir.display()));
+        let server = start(&self.server()).await.map_err(|error| trouble::at_start(&error, &self.args.server))?;
         server.notes.iter().for_each(|note| printer.note(&note.to_string()));
         let Started { core, listener, kubeconfig, .. } = server;
         let address = listener.address()?;
@@ -93,7 +89,7 @@ impl Plan<'_> {
             printer.say(&format!("  nodes       {}", self.nodes_in_words()));
             printer.say(&format!("  volumes     {}", self.volumes_in_words(class.as_deref())));
             printer.say(&format!("Try: kubectl --kubeconfig {} get nodes", kubeconfig.display()));
-            printer.say(if self.args.in_memory {
+            printer.say(if self.args.server.in_memory {
                 "Ctrl-C ends it, and nothing is kept."
             } else {
                 "Ctrl-C ends it; the same command brings it back as it was."
@@ -104,7 +100,7 @@ impl Plan<'_> {
         let ended = tokio::select! {
             biased;
             () = signals.first() => Ok(Found::Placeable),
-            why = core.store.stopping() => Err(trouble::at_write(&why, self.args)),
+            why = core.store.stopping() => Err(trouble::at_write(&why, &self.args.server)),
             () = parts.failed() => Err(Failure::new("a part of the cluster failed; see the log above")),
             failed = work => failed.map(|never| match never {}),
         };
@@ -116,21 +112,15 @@ impl Plan<'_> {
         core.store.close().await;
         match (ended, refused) {
             // The disk may have refused what made the rest fail.
-            (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, self.args)),
+            (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, &self.args.server)),
             (ended, _) => ended,
         }
     }
 
     fn server(&self) -> Options {
-        let args = self.args;
-        Options {
-            data_dir: args.data_dir.clone(),
-            in_memory: args.in_memory,
-            listen: args.listen,
-            housekeeping: self.chosen.housekeeping,
-            // As kube-apiserver has them: the controllers that they need are part of this, or somebody else's.
-            plugins: Plugins { service_account: true, taint_nodes_by_condition: true },
-        }
+        // As kube-apiserver has them: the controllers that they need are part of this, or somebody else's.
+        let plugins = Plugins { service_account: true, taint_nodes_by_condition: true };
+        self.args.server.options(self.chosen.housekeeping, plugins)
     }
 
     /// Everything from an API that answers to nodes that are ready. Says which class is the default.
@@ -141,7 +131,12 @@ impl Plan<'_> {
         printer: &mut Printer,
     ) -> Result<Option<String>, Failure> {
         let (admin, objects) = (parts.admin(), parts.objects());
-        let unmade = |error: Error| Failure::new(format!("what the cluster begins with cannot be made: {error}"));
+        let unmade = |error: Error| {
+            Failure::new(format!("what the cluster begins with cannot be made: {error}")).help(
+                "`plimsoll apiserver` with the same --data-dir serves what is there, to be put right; another folder makes \
+                 another cluster",
+            )
+        };
         printer.progress("making roles and the class of volumes");
         roles::ensure(&admin).await.map_err(unmade)?;
         let class = storage::ensure_class(&objects).await.map_err(unmade)?;
@@ -153,7 +148,7 @@ impl Plan<'_> {
             ));
         }
         printer.progress("starting controllers, scheduler and nodes");
-        let root_ca = std::fs::read_to_string(self.args.data_dir.join("pki/ca.crt")).ok();
+        let root_ca = std::fs::read_to_string(self.args.server.data_dir.join("pki/ca.crt")).ok();
         parts.start_controllers(&self.chosen, directories, root_ca);
         if self.args.scheduler {
             parts.start_scheduler();
@@ -167,18 +162,8 @@ impl Plan<'_> {
         if self.chosen.workloads.contains(&Controller::ServiceAccount) {
             self.wait_for_account(parts).await.map_err(unmade)?;
         }
-        let (unready, strangers) = self.wait_for_nodes(parts).await.map_err(unmade)?;
-        if !unready.is_empty() {
-            let names = shortened(&unready);
-            printer.note(&format!("not ready after {} s: {names}", PATIENCE.as_secs()));
-        }
-        if !strangers.is_empty() {
-            let names = shortened(&strangers);
-            printer.note(&format!(
-                "nobody runs {names} any more: they go NotReady as machines that were switched off do; \
-                 start with more --nodes to have them back, or `kubectl delete node` them"
-            ));
-        }
+        let roll = Roll::call(&self.nodes, &objects).await.map_err(unmade)?;
+        roll.notes().iter().for_each(|note| printer.note(note));
         Ok(class)
     }
 
@@ -197,25 +182,6 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Waits until the nodes are ready, but not for ever. Gives back those that are not, and those that are not ours.
-    async fn wait_for_nodes(&self, parts: &Parts) -> Result<(Vec<String>, Vec<String>), Error> {
-        let objects = parts.objects();
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let list: Value = objects.send(http::Method::GET, &Resource::NODES.collection(None), None).await?;
-            let nodes = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let name = |node: &Value| node["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            let ready: Vec<String> = nodes.iter().filter(|node| is_ready(node)).map(name).collect();
-            let mut unready: Vec<String> = self.nodes.iter().map(|node| node.name.clone()).collect();
-            unready.retain(|name| !ready.contains(name));
-            if unready.is_empty() || Instant::now() >= end {
-                let ours = |name: &String| self.nodes.iter().any(|node| node.name == *name);
-                return Ok((unready, nodes.iter().map(name).filter(|name| !ours(name)).collect()));
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
     fn nodes_in_words(&self) -> String {
         if self.nodes.is_empty() {
             return "none; --nodes N simulates some".to_owned();
@@ -230,19 +196,5 @@ impl Plan<'_> {
             Some(other) => format!("class {other} is the default; those of class {} are in {folder}", storage::CLASS),
             None => format!("no class is the default; those of class {} are in {folder}", storage::CLASS),
         }
-    }
-}
-
-fn is_ready(node: &Value) -> bool {
-    let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-}
-
-/// The first names, and how many more there are.
-fn shortened(names: &[String]) -> String {
-    const NAMED: usize = 5;
-    match names.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
-        None => names.join(", "),
     }
 }

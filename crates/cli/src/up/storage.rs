@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
-
-use super::args::UpArgs;
+use crate::server::args::ServerArgs;
 
 /// The class that claims get unless they name another.
 pub const CLASS: &str = "local";
@@ -31,7 +30,7 @@ pub struct Volumes {
 
 impl Volumes {
     /// Makes the folder: beside the store, or a temporary one where nothing is kept.
-    pub fn open(args: &UpArgs) -> Result<Self, Failure> {
+    pub fn open(args: &ServerArgs) -> Result<Self, Failure> {
         if args.in_memory {
             let folder = tempfile::Builder::new().prefix("plimsoll-volumes-").tempdir();
             let folder = folder.map_err(|error| {

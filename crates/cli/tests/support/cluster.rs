@@ -87,6 +87,14 @@ impl Objects {
     }
 }
 
+/// Asks a server to end, and expects that it does in good order.
+pub async fn end(server: &mut Server) {
+    let asked = Instant::now();
+    server.terminate();
+    assert_eq!(server.ended(Duration::from_secs(20)).await, Some(0), "{}", server.said());
+    assert!(asked.elapsed() < Duration::from_secs(10), "it took {:?}", asked.elapsed());
+}
+
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 pub const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 pub const VOLUMES: &str = "/api/v1/persistentvolumes";

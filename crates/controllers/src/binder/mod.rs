@@ -164,12 +164,16 @@ impl Binder {
     fn run(self: &Arc<Self>) {
         let (binder, stop) = (self.clone(), self.context.tasks.token());
         self.context.tasks.spawn("binder: claims", async move {
-            binder.world.synced().await;
+            if stop.run_until_cancelled(binder.world.synced()).await.is_none() {
+                return;
+            }
             binder.claims.run(binder.options.width, stop, |key| binder.sync_claim(key)).await;
         });
         let (binder, stop) = (self.clone(), self.context.tasks.token());
         self.context.tasks.spawn("binder: volumes", async move {
-            binder.world.synced().await;
+            if stop.run_until_cancelled(binder.world.synced()).await.is_none() {
+                return;
+            }
             binder.volumes.run(binder.options.width, stop, |name| binder.sync_volume(name)).await;
         });
         let (binder, stop) = (self.clone(), self.context.tasks.token());
@@ -181,7 +185,9 @@ impl Binder {
         });
         let (binder, stop) = (self.clone(), self.context.tasks.token());
         self.context.tasks.spawn("binder: classes", async move {
-            binder.world.synced().await;
+            if stop.run_until_cancelled(binder.world.synced()).await.is_none() {
+                return;
+            }
             binder.classes.run(1, stop, |class| binder.match_class(class)).await;
         });
     }

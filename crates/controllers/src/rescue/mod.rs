@@ -86,9 +86,14 @@ pub fn start(context: &Context, world: &World, options: Options) {
     reflect(context, &rescue.pools, Selection::default());
     let stop = context.tasks.token();
     context.tasks.spawn("rescue", async move {
-        rescue.world.synced().await;
-        rescue.drivers.synced().await;
-        rescue.pools.synced().await;
+        let synced = async {
+            rescue.world.synced().await;
+            rescue.drivers.synced().await;
+            rescue.pools.synced().await;
+        };
+        if stop.run_until_cancelled(synced).await.is_none() {
+            return;
+        }
         // One at a time: each sees what the one before was promised. There are few, and each is a few writes.
         rescue.queue.run(1, stop, |pod| rescue.see_to(pod)).await;
     });

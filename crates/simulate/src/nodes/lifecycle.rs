@@ -58,6 +58,16 @@ impl Site {
     pub(super) async fn sync_pod(&self, key: &ObjectKey) -> Result<Next, Error> {
         let Some(pod) = self.pods.get(key) else { return Ok(Next::Done) };
         let Some(kubelet) = self.kubelets.get(&pod.slim.spec.node_name) else { return Ok(Next::Done) };
+        let next = self.bring_on(kubelet, &pod).await;
+        let uid = &pod.slim.metadata.uid;
+        if self.pods.get(key).is_none_or(|now| now.slim.metadata.uid != *uid) {
+            // It went meanwhile, and was perhaps forgotten before it was given a seat, which nobody would ever free.
+            kubelet.forget(uid);
+        }
+        next
+    }
+
+    async fn bring_on(&self, kubelet: &Kubelet, pod: &Arc<Whole<Pod>>) -> Result<Next, Error> {
         let standing = kubelet.standing();
         if matches!(standing, Standing::Unregistered | Standing::CutOff) {
             // Looked at when that changes.
@@ -67,7 +77,7 @@ impl Site {
         let meta = &pod.slim.metadata;
         let now = self.context.clock.now();
         let moment = Moment { now, namespace: &meta.namespace, pod: &meta.name, uid: &meta.uid };
-        let look = Look { kubelet, pod: &pod, value: &value, moment };
+        let look = Look { kubelet, pod, value: &value, moment };
         let over = is_over(&pod.slim.status.phase);
         if over {
             kubelet.forget(&meta.uid);

@@ -67,13 +67,15 @@ impl Site {
         };
         self.csi_node(kubelet).await?;
         self.renew(kubelet).await?;
+        if !made {
+            self.relabel(kubelet).await?;
+        }
+        // From here on nothing fails: what is left undone would not be done by the next try, which finds the node on duty.
         kubelet.registered();
         kubelet.say_of_node("Starting", "Starting kubelet.");
         if made {
             FIRST_EVENTS.iter().for_each(|state| kubelet.node_event(state));
             kubelet.note_report();
-        } else {
-            self.relabel(kubelet).await?;
         }
         // Pods that were here before wait for this.
         self.look_at_pods_of(kubelet);

@@ -1,4 +1,4 @@
-//! What keeps a cluster from starting, or ends it, and what to do about it.
+//! What keeps a server from starting, or ends it, and what to do about it.
 
 use std::io::ErrorKind;
 
@@ -7,10 +7,10 @@ use plimsoll_apiserver::store::{OpenError, WriteError};
 
 use crate::failure::Failure;
 
-use super::args::UpArgs;
+use super::args::ServerArgs;
 
 /// Why the API server did not start.
-pub fn at_start(error: &StartError, args: &UpArgs) -> Failure {
+pub fn at_start(error: &StartError, args: &ServerArgs) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         StartError::Io { error, .. } | StartError::Open(OpenError::Io { error, .. }) => {
@@ -20,8 +20,8 @@ pub fn at_start(error: &StartError, args: &UpArgs) -> Failure {
     }
 }
 
-/// The disk refused a write while the cluster ran: it must end, since nothing that happens from here on would be kept.
-pub fn at_write(why: &WriteError, args: &UpArgs) -> Failure {
+/// The disk refused a write while the server ran: it must end, since nothing that happens from here on would be kept.
+pub fn at_write(why: &WriteError, args: &ServerArgs) -> Failure {
     let text = match why {
         WriteError::Failed(text) => text.to_string(),
         other => other.to_string(),
@@ -30,7 +30,7 @@ pub fn at_write(why: &WriteError, args: &UpArgs) -> Failure {
     of_kind(failure, ErrorKind::Other, &text, args)
 }
 
-fn of_kind(failure: Failure, kind: ErrorKind, text: &str, args: &UpArgs) -> Failure {
+fn of_kind(failure: Failure, kind: ErrorKind, text: &str, args: &ServerArgs) -> Failure {
     let folder = args.data_dir.display();
     // The store hands on what the system said, in words.
     let is = |codes: &[i32]| codes.iter().any(|code| text.contains(&format!("(os error {code})")));
@@ -50,7 +50,8 @@ fn of_kind(failure: Failure, kind: ErrorKind, text: &str, args: &UpArgs) -> Fail
         ErrorKind::PermissionDenied if args.listen.port() < 1024 && text.contains("listen") => {
             failure.help("ports below 1024 are for the system: take another with --listen")
         }
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+        // A folder that is not there is made: the system does not let it be, as below /proc.
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotFound => {
             failure.help("name a folder that you may write to with --data-dir")
         }
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
