@@ -36,5 +36,6 @@ async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Fai
     printer.note(&format!("try: kubectl --kubeconfig {kubeconfig} get namespaces"));
     printer.line(&kubeconfig)?;
     server.serve(signals.first()).await;
+    printer.ended("The API has ended.");
     Ok(Found::Placeable)
 }

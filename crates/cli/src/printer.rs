@@ -98,6 +98,13 @@ impl Printer {
         let _ = writeln!(self.err, "{}", for_terminal(line, width_of(std::io::stderr())));
     }
 
+    /// Says that a process ended as it was asked to: where somebody looks on, below the `^C` that the terminal shows.
+    pub fn ended(&mut self, sentence: &str) {
+        if std::io::stderr().is_terminal() {
+            let _ = writeln!(self.err, "\n{sentence}");
+        }
+    }
+
     /// Writes a sentence behind its word in colour.
     fn told(&mut self, style: Style, word: &str, sentence: &str) {
         let text = format!("{word}: {sentence}");

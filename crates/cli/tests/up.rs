@@ -475,6 +475,10 @@ async fn the_cluster_can_be_looked_into() {
         assert_eq!((answer.code, text(&answer.json(), "/message")), (501, expected.as_str()));
     }
 
+    // kubectl asks again for twenty seconds where following is refused, so it is answered.
+    let followed = objects.try_get(&format!("{PODS}/small/log?follow=true")).await.unwrap();
+    assert_eq!(followed.code, 200);
+
     let annotation = "/metadata/annotations/simulate.plimsoll.dev~1cut-off";
     let (code, said) = with(&["node", "cut", "node-2"]);
     assert_eq!(code, 0, "{said}");

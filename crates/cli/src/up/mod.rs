@@ -110,6 +110,9 @@ impl Plan<'_> {
         let _ = serving.await;
         let refused = core.store.stopped();
         core.store.close().await;
+        if ended.is_ok() {
+            printer.ended("The cluster has ended.");
+        }
         match (ended, refused) {
             // The disk may have refused what made the rest fail.
             (Err(_), Some(why @ WriteError::Failed(_))) => Err(trouble::at_write(&why, &self.args.server)),
@@ -146,6 +149,14 @@ impl Plan<'_> {
                 "{} belongs to no volume of this cluster, and is kept because it is not empty",
                 path.display()
             ));
+        }
+        match self.volumes.strayed(&objects).await.map_err(unmade)? {
+            0 => {}
+            count => printer.note(&format!(
+                "{count} volumes have their directories in another folder than {}: it was moved or copied; pods that use \
+                 them can start once it is back where it was",
+                self.volumes.root().display()
+            )),
         }
         printer.progress("starting controllers, scheduler and nodes");
         let root_ca = std::fs::read_to_string(self.args.server.data_dir.join("pki/ca.crt")).ok();

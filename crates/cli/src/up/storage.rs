@@ -18,6 +18,8 @@ pub const CLASS: &str = "local";
 const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 /// Says that the class was made once: who deleted it does not get it back.
 const MARK: (&str, &str) = ("kube-system", "plimsoll-up");
+/// Who made a volume.
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// Where deleted directories are emptied.
 const DELETED: &str = ".deleted";
 
@@ -76,6 +78,17 @@ impl Volumes {
             }
         }
         self.sweep_all_but(&known).map_err(|error| self.unusable(&error))
+    }
+
+    /// How many volumes have their directories elsewhere: a folder that was moved takes them with it, and their paths stay behind.
+    pub async fn strayed(&self, objects: &Objects) -> Result<usize, Error> {
+        let list: Value = objects.send(http::Method::GET, &Resource::VOLUMES.collection(None), None).await?;
+        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        let is_elsewhere = |volume: &&Value| {
+            let ours = volume["metadata"]["annotations"][PROVISIONED_BY] == LOCAL_DIRECTORY;
+            ours && volume["spec"]["local"]["path"].as_str().is_some_and(|path| !Path::new(path).starts_with(&root))
+        };
+        Ok(list["items"].as_array().into_iter().flatten().filter(is_elsewhere).count())
     }
 
     /// Gives back those that are kept because they are not empty.

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use super::container::{Container, Moment, State, Told};
 use super::fleet::{Site, is_over};
 use super::kubelet::{Kubelet, Standing};
-use super::rule::{Role, Rule};
+use super::rule::{Role, Rule, misnamed};
 use super::status::{self, Shape};
 use super::time;
 use super::volumes::Search;
@@ -107,10 +107,9 @@ impl Site {
             kubelet.say(pod, "", Severity::Warning, &refusal.reason, &refusal.message);
             return Ok(Next::Done);
         }
-        for (spec, role) in specs(value) {
-            for wrong in Rule::of(value, spec, role).1 {
-                kubelet.say(pod, "", Severity::Warning, "IgnoredAnnotation", &wrong);
-            }
+        let unread = specs(value).flat_map(|(spec, role)| Rule::of(value, spec, role).1);
+        for wrong in unread.chain(misnamed(value)) {
+            kubelet.say(pod, "", Severity::Warning, "IgnoredAnnotation", &wrong);
         }
         let shape = Shape { host: kubelet.machine.address().to_string(), ..self.shape(look) };
         let status = status::compose(value, &containers(value), &shape, moment.now);

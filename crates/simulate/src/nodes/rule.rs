@@ -21,6 +21,8 @@ use serde_json::Value;
 
 /// What all annotations begin with.
 const PREFIX: &str = "simulate.plimsoll.dev/";
+/// What they are called behind that.
+const NAMES: [&str; 6] = ["run-for", "exit-code", "crash-loop", "start-after", "ready-after", "stop-after"];
 /// How long work takes unless told.
 const WORK: Duration = Duration::from_secs(1);
 
@@ -164,6 +166,24 @@ impl Rule {
     }
 }
 
+/// What is wrong with the names of a pod's annotations: one that nobody reads was meant to be another.
+pub(super) fn misnamed(pod: &Value) -> Vec<String> {
+    let lists = ["initContainers", "containers"].map(|list| pod["spec"][list].as_array());
+    let containers: Vec<&str> = lists.into_iter().flatten().flatten().filter_map(|c| c["name"].as_str()).collect();
+    let wrong = |key: &String| {
+        let (name, container) = match key.strip_prefix(PREFIX)?.split_once('.') {
+            Some((name, container)) => (name, Some(container)),
+            None => (key.strip_prefix(PREFIX)?, None),
+        };
+        if !NAMES.contains(&name) {
+            return Some(format!("{key} is left out: there are {}", NAMES.join(", ")));
+        }
+        let container = container.filter(|container| !containers.contains(container))?;
+        Some(format!("{key} is left out: the pod has no container {container}"))
+    };
+    pod["metadata"]["annotations"].as_object().into_iter().flat_map(|all| all.keys()).filter_map(wrong).collect()
+}
+
 fn code_rules(container: &Value) -> Vec<CodeRule> {
     let rules = container["restartPolicyRules"].as_array().into_iter().flatten();
     rules
@@ -185,6 +205,22 @@ mod tests {
     fn rule(policy: &str, role: Role, annotations: Value) -> (Rule, Vec<String>) {
         let pod = json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": policy}});
         Rule::of(&pod, &json!({"name": "c"}), role)
+    }
+
+    #[test]
+    fn a_name_that_nobody_reads_is_told() {
+        let pod = json!({"metadata": {"annotations": {
+            "simulate.plimsoll.dev/crash-lop": "true", "simulate.plimsoll.dev/run-for.other": "1s",
+            "simulate.plimsoll.dev/run-for.c": "1s", "simulate.plimsoll.dev/exit-code": "1", "example.com/crash-lop": "x",
+        }}, "spec": {"containers": [{"name": "c"}]}});
+        assert_eq!(
+            misnamed(&pod),
+            [
+                "simulate.plimsoll.dev/crash-lop is left out: there are run-for, exit-code, crash-loop, start-after, ready-after, stop-after",
+                "simulate.plimsoll.dev/run-for.other is left out: the pod has no container other",
+            ]
+        );
+        assert!(misnamed(&json!({})).is_empty());
     }
 
     const SECOND: Option<Duration> = Some(Duration::from_secs(1));
