@@ -20,6 +20,16 @@ pub(super) const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
+/// Annotations that fields have replaced.
+const OLD_ANNOTATIONS: [(&str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+    ("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+];
+
 /// A pod, or the template of one under `path` (which ends with a dot).
 pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
     for (key, _) in texts(object, &["spec", "nodeSelector"]) {
@@ -45,6 +55,11 @@ pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
         }
         if get(constraint, &["labelSelector"]).is_none() {
             out.push(format!("{path}spec.topologySpreadConstraints[{i}].labelSelector: a null labelSelector results in matching no pod"));
+        }
+    }
+    for (key, message) in OLD_ANNOTATIONS {
+        if has_annotation(object, key) {
+            out.push(format!("{path}metadata.annotations[{key}]: {message}"));
         }
     }
     for (i, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
