@@ -74,6 +74,7 @@ pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
             out,
         );
     }
+    super::paths::overlapping(list(object, &["spec", "volumes"]), out);
     duplicates(&format!("{path}spec.hostAliases"), list(object, &["spec", "hostAliases"]), "ip", out);
     duplicates(&format!("{path}spec.imagePullSecrets"), list(object, &["spec", "imagePullSecrets"]), "name", out);
     for (i, secret) in list(object, &["spec", "imagePullSecrets"]).iter().enumerate() {
@@ -194,6 +195,14 @@ fn ports(path: &str, object: &Value, out: &mut Vec<String>) {
             let at = format!("{at}.ports[{i}]");
             let number = |p: &Value, key: &str| int(p, &[key]).unwrap_or_default();
             let (ip, host) = (text(port, &["hostIP"]), number(port, "hostPort"));
+            if !ip.is_empty() && host == 0 {
+                // As Go prints the struct.
+                let (name, inside) = (text(port, &["name"]), number(port, "containerPort"));
+                let protocol = text(port, &["protocol"]);
+                let shown =
+                    format!("{{Name:{name} HostPort:0 ContainerPort:{inside} Protocol:{protocol} HostIP:{ip}}}");
+                out.push(format!("{at}: hostIP set without hostPort: {shown}"));
+            }
             for (other_at, other) in &seen {
                 if number(port, "containerPort") != number(other, "containerPort")
                     || text(port, &["protocol"]) != text(other, &["protocol"])
