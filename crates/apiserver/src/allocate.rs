@@ -43,7 +43,7 @@ fn addresses(core: &Core, object: &mut Value, new: bool) -> Result<(), Status> {
     if !strategy::needs_cluster_ip(object) {
         return Ok(());
     }
-    families(object)?;
+    families(object, new)?;
     let asked = object["spec"]["clusterIP"].as_str().unwrap_or_default().to_owned();
     if !asked.is_empty() && !new {
         strategy::complete_addresses(object);
@@ -80,11 +80,14 @@ fn addresses(core: &Core, object: &mut Value, new: bool) -> Result<(), Status> {
 }
 
 /// Refuses what only a cluster with IPv6 services has. What is wrong in itself is left to validation.
-fn families(object: &Value) -> Result<(), Status> {
+fn families(object: &Value, new: bool) -> Result<(), Status> {
     let spec = &object["spec"];
     let texts =
         |field: &str| -> Vec<&str> { spec[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
-    let (asked, addresses, policy) = (texts("ipFamilies"), texts("clusterIPs"), spec["ipFamilyPolicy"].as_str());
+    let (asked, mut addresses, policy) = (texts("ipFamilies"), texts("clusterIPs"), spec["ipFamilyPolicy"].as_str());
+    if addresses.is_empty() {
+        addresses.extend(spec["clusterIP"].as_str().filter(|address| !address.is_empty()));
+    }
     let of = |address: &str| match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => Some("IPv4"),
         Ok(IpAddr::V6(_)) => Some("IPv6"),
@@ -92,19 +95,28 @@ fn families(object: &Value) -> Result<(), Status> {
     };
     let known = |family: &&str| matches!(*family, "IPv4" | "IPv6");
     let fits = addresses.iter().zip(&asked).all(|(address, family)| *address == "None" || of(address) == Some(family));
-    let several = asked.len() > 1 || addresses.len() > 1;
-    let headless = spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
-    if !fits || !asked.iter().all(known) || headless || several && matches!(policy, None | Some("SingleStack")) {
+    if !fits || !asked.iter().all(known) {
         return Ok(());
     }
     let mut errors = Vec::new();
+    if new && matches!(policy, None | Some("SingleStack")) {
+        for (count, what) in [(addresses.len(), "cluster IPs"), (asked.len(), "IP families")] {
+            if count == 2 {
+                let said =
+                    format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+                errors.push(FieldError::invalid("spec.ipFamilyPolicy", &json!("SingleStack"), said));
+            }
+        }
+    }
     for (i, address) in addresses.iter().enumerate().skip(asked.len()) {
         if of(address) == Some("IPv6") {
             let field = format!("spec.clusterIPs[{i}]");
-            errors.push(FieldError::invalid(field, &spec["clusterIPs"], "IPv6 is not configured on this cluster"));
+            errors.push(FieldError::invalid(field, &json!(addresses), "IPv6 is not configured on this cluster"));
         }
     }
-    if errors.is_empty() {
+    // Nobody knows the endpoints of a service without an address and without a selector: it may ask for anything.
+    let headless = spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
+    if errors.is_empty() && !headless {
         if policy == Some("RequireDualStack") {
             let said = "this cluster is not configured for dual-stack services";
             errors.push(FieldError::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], said));
