@@ -152,7 +152,7 @@ impl Player {
 }
 
 /// What differs from run to run, and its word. Applied in this order.
-const WORDS: [(&str, &str); 20] = [
+const WORDS: [(&str, &str); 21] = [
     // The real server looks over its own addresses every few minutes and says so on services that it met half-made.
     (r"(?m)^.*ipallocator-repair-controller.*\n", ""),
     (r"(?m)^Events:\n +Type +Reason.*\n +-+ +-+.*\n(\S|\z)", "Events:  <none>\n$1"),
@@ -162,6 +162,8 @@ const WORDS: [(&str, &str); 20] = [
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w\w\w \d{4} \d\d:\d\d:\d\d [+]\d{4}", "<time>"),
     (r#"("?resourceVersion"?: ?)"\d+""#, r#"$1"<version>""#),
     (r"(Resource Version: +)\d+", "$1<version>"),
+    // Of an object that is quoted in a refusal.
+    (r#"(\\"resourceVersion\\":\\")\d+"#, "$1<version>"),
     // The range of services, and of node ports.
     (r"\b10\.0\.0\.\d+\b", "<ip>"),
     (r"\b3[0-2]\d\d\d\b", "<nodeport>"),
@@ -214,6 +216,30 @@ fn sort_map_complaints(text: &str) -> String {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
+/// The lines that only one side has, in their order: what is left beside the longest run of lines common to both.
+fn changes<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<(char, &'a str)> {
+    // common[i][j]: how many lines a[i..] and b[j..] have in common.
+    let mut common = vec![vec![0_u32; b.len() + 1]; a.len() + 1];
+    for i in (0..a.len()).rev() {
+        for j in (0..b.len()).rev() {
+            common[i][j] = if a[i] == b[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+        }
+    }
+    let (mut i, mut j, mut out) = (0, 0, Vec::new());
+    while i < a.len() || j < b.len() {
+        if i < a.len() && j < b.len() && a[i] == b[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if j == b.len() || i < a.len() && common[i + 1][j] >= common[i][j + 1] {
+            out.push(('-', a[i]));
+            i += 1;
+        } else {
+            out.push(('+', b[j]));
+            j += 1;
+        }
+    }
+    out
+}
+
 /// What differs between two answers, line by line; empty where nothing does.
 pub fn difference(theirs: &Answer, ours: &Answer) -> String {
     let mut out = String::new();
@@ -227,10 +253,8 @@ pub fn difference(theirs: &Answer, ours: &Answer) -> String {
         let (a, b): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
         let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
         let _ = writeln!(out, "  {what}, from line {}:", same + 1);
-        for (sign, lines) in [('-', a), ('+', b)] {
-            for line in lines.iter().skip(same).take(12) {
-                let _ = writeln!(out, "  {sign} {line}");
-            }
+        for (sign, line) in changes(&a[same..], &b[same..]).into_iter().take(40) {
+            let _ = writeln!(out, "  {sign} {line}");
         }
     }
     out

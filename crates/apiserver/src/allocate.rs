@@ -43,6 +43,7 @@ fn addresses(core: &Core, object: &mut Value, new: bool) -> Result<(), Status> {
     if !strategy::needs_cluster_ip(object) {
         return Ok(());
     }
+    families(object, new)?;
     let asked = object["spec"]["clusterIP"].as_str().unwrap_or_default().to_owned();
     if !asked.is_empty() && !new {
         strategy::complete_addresses(object);
@@ -76,6 +77,57 @@ fn addresses(core: &Core, object: &mut Value, new: bool) -> Result<(), Status> {
     }
     strategy::complete_addresses(object);
     Ok(())
+}
+
+/// Refuses what only a cluster with IPv6 services has. What is wrong in itself is left to validation.
+fn families(object: &Value, new: bool) -> Result<(), Status> {
+    let spec = &object["spec"];
+    let texts =
+        |field: &str| -> Vec<&str> { spec[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
+    let (asked, mut addresses, policy) = (texts("ipFamilies"), texts("clusterIPs"), spec["ipFamilyPolicy"].as_str());
+    if addresses.is_empty() {
+        addresses.extend(spec["clusterIP"].as_str().filter(|address| !address.is_empty()));
+    }
+    let of = |address: &str| match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => Some("IPv4"),
+        Ok(IpAddr::V6(_)) => Some("IPv6"),
+        Err(_) => None,
+    };
+    let known = |family: &&str| matches!(*family, "IPv4" | "IPv6");
+    let fits = addresses.iter().zip(&asked).all(|(address, family)| *address == "None" || of(address) == Some(family));
+    if !fits || !asked.iter().all(known) {
+        return Ok(());
+    }
+    let mut errors = Vec::new();
+    if new && matches!(policy, None | Some("SingleStack")) {
+        for (count, what) in [(addresses.len(), "cluster IPs"), (asked.len(), "IP families")] {
+            if count == 2 {
+                let said =
+                    format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+                errors.push(FieldError::invalid("spec.ipFamilyPolicy", &json!("SingleStack"), said));
+            }
+        }
+    }
+    for (i, address) in addresses.iter().enumerate().skip(asked.len()) {
+        if of(address) == Some("IPv6") {
+            let field = format!("spec.clusterIPs[{i}]");
+            errors.push(FieldError::invalid(field, &json!(addresses), "IPv6 is not configured on this cluster"));
+        }
+    }
+    // Nobody knows the endpoints of a service without an address and without a selector: it may ask for anything.
+    let headless = spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
+    if errors.is_empty() && !headless {
+        if policy == Some("RequireDualStack") {
+            let said = "this cluster is not configured for dual-stack services";
+            errors.push(FieldError::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], said));
+        }
+        for (i, family) in asked.iter().enumerate().filter(|(_, family)| **family != "IPv4") {
+            let field = format!("spec.ipFamilies[{i}]");
+            errors.push(FieldError::invalid(field, &json!(family), "not configured on this cluster"));
+        }
+    }
+    let name = crate::value::name(object);
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("", "Service", name, &errors)) }
 }
 
 /// Why an address that is asked for cannot be given. What is no IPv4 address is left to validation.

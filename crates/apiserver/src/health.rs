@@ -10,6 +10,10 @@ use crate::reply;
 use crate::request::Query;
 use crate::status::Status;
 
+/// The single checks that can be asked for: our own, and those of upstream's that probes name. All of them are about the store.
+const CHECKS: [&str; 8] =
+    ["ping", "store", "log", "etcd", "etcd-readiness", "informer-sync", "poststarthook", "shutdown"];
+
 /// Answers a path that is about the server; none where it is about something else.
 pub fn answer(core: &Core, parts: &Parts, query: &Query) -> Option<Result<Response<Body>, Status>> {
     let path = parts.uri.path();
@@ -18,7 +22,12 @@ pub fn answer(core: &Core, parts: &Parts, query: &Query) -> Option<Result<Respon
         "/metrics" => Some(Ok(text(200, metrics(core)))),
         "/healthz" | "/livez" | "/readyz" => Some(Ok(health(core, path, query.get("verbose").is_some()))),
         _ if path.starts_with("/healthz/") || path.starts_with("/livez/") || path.starts_with("/readyz/") => {
-            Some(Ok(health(core, path, false)))
+            let check = path.split('/').nth(2).unwrap_or_default();
+            if CHECKS.contains(&check) {
+                Some(Ok(health(core, path, false)))
+            } else {
+                Some(Ok(text(404, "404 page not found\n")))
+            }
         }
         _ => None,
     }

@@ -73,9 +73,7 @@ pub fn to_text(value: &Value, format: Format, pretty: bool) -> Bytes {
 
 fn to_json(value: &Value, pretty: bool) -> Bytes {
     if pretty {
-        let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-        text.push(b'\n');
-        return text.into();
+        return serde_json::to_vec_pretty(value).unwrap_or_default().into();
     }
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');

@@ -192,8 +192,21 @@ where
         suffix,
         warnings: Vec::new(),
     };
-    call.warnings.extend(strategy::deprecated_api(served.kind()).map(str::to_owned));
-    let reply = call.run(verb, bytes).await?;
+    let of_custom = served.custom.as_ref().and_then(|custom| custom.deprecation.clone());
+    let mut warnings: Vec<String> =
+        of_custom.into_iter().chain(strategy::deprecated_api(served.kind()).map(str::to_owned)).collect();
+    let reply = match call.run(verb, bytes).await {
+        Ok(reply) => reply,
+        // Who is refused is warned all the same of what was seen until then.
+        Err(status) => {
+            warnings.append(&mut call.warnings);
+            let plain = Offer { transforms: false, protobuf: true };
+            let accept = Accept::negotiate(&call.headers, &call.query, plain).unwrap_or_default();
+            let mut response = reply::refusal(&status, accept);
+            reply::warn(&mut response, &warnings);
+            return Ok(response);
+        }
+    };
     let mut response = match reply {
         Reply::Whole(response) => response,
         Reply::Other(code, value) => reply::other(&core, code, value, accept, &include),
@@ -210,9 +223,8 @@ where
             }
         }
     };
-    let deprecation = served.custom.as_ref().and_then(|custom| custom.deprecation.clone());
-    reply::warn(&mut response, deprecation.as_slice());
-    reply::warn(&mut response, &call.warnings);
+    warnings.append(&mut call.warnings);
+    reply::warn(&mut response, &warnings);
     Ok(response)
 }
 

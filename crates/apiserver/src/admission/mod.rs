@@ -7,6 +7,7 @@
 mod claims;
 mod limits;
 mod namespace;
+mod pod_security;
 mod priority;
 mod runtime_class;
 mod selector;
@@ -135,12 +136,13 @@ pub fn mutate(request: &Request<'_>, object: &mut Value, cluster: &dyn Cluster) 
     Ok(())
 }
 
-/// Has the last word about a write, after it was found valid.
-pub fn validate(request: &Request<'_>, object: &Value, cluster: &dyn Cluster) -> Result<(), Status> {
+/// Has the last word about a write, after it was found valid: refuses it, or lets it in with warnings.
+pub fn validate(request: &Request<'_>, object: &Value, cluster: &dyn Cluster) -> Result<Vec<String>, Status> {
     if matches!(request.operation, Operation::Delete | Operation::Connect) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     limits::check(request, object, cluster)?;
+    let warnings = pod_security::validate(request, object, cluster)?;
     if request.is("scheduling.k8s.io", "priorityclasses") {
         priority::only_one_default(request, object, cluster)?;
     }
@@ -150,7 +152,7 @@ pub fn validate(request: &Request<'_>, object: &Value, cluster: &dyn Cluster) ->
     if request.is("", "pods") && request.operation == Operation::Create {
         runtime_class::check(request, object, cluster)?;
     }
-    Ok(())
+    Ok(warnings)
 }
 
 #[cfg(test)]

@@ -26,9 +26,23 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::columns::CustomColumns;
+use crate::field::FieldError;
 pub(crate) use definition::{builtin_definitions, marked, removed, resume, written};
 use schema::Node;
 pub use serve::served;
+
+/// What is wrong with the default of a place of a schema: it must fit there, and hold nothing that would be pruned. `path` is that of the
+/// default.
+pub(crate) fn check_default(schema: &Value, default: &Value, path: &str) -> Vec<FieldError> {
+    let node = Node::read(schema);
+    let mut pruned = default.clone();
+    let mut out = Vec::new();
+    if !prune::unknown(&mut pruned, &node, false).is_empty() {
+        out.push(FieldError::invalid(path, default, "must not have unknown fields"));
+    }
+    out.extend(check::value(&node, default, None, path));
+    out
+}
 
 /// Where a custom resource has its replicas.
 #[derive(Debug, Clone, Default)]

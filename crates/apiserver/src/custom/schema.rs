@@ -74,7 +74,8 @@ impl Node {
         node
     }
 
-    fn read(schema: &Value) -> Self {
+    /// As it is written.
+    pub(super) fn read(schema: &Value) -> Self {
         let text = |field: &str| schema[field].as_str().unwrap_or_default().to_owned();
         let flag = |field: &str| schema[field].as_bool().unwrap_or_default();
         let list = |field: &str| schema[field].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -71,6 +71,8 @@ fn resource(group: &str, version: &str, segments: &[&str]) -> ResourcePath {
     let (namespace, segments) = match segments {
         ["namespaces", "", rest @ ..] => ("", rest),
         ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", segments),
+        // A namespace is in no other.
+        ["namespaces", _, "namespaces", ..] if group.is_empty() => ("", &[][..]),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         all => ("", all),
     };
@@ -163,6 +165,7 @@ mod tests {
             ("pods", "")
         );
         assert_eq!(at("/api/v1/namespaces/a//pods").resource, "");
+        assert_eq!(at("/api/v1/namespaces/a/namespaces/b").resource, "");
         assert_eq!(
             (well_escaped("a%2f%FFb"), well_escaped("%"), well_escaped("a%2"), well_escaped("%zz")),
             (true, false, false, false)

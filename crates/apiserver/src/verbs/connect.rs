@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::admission::Cluster as _;
 use crate::health;
 use crate::reply::Reply;
 use crate::status::Status;
@@ -12,6 +13,10 @@ impl Call {
     /// Answers a request that upstream hands on to a node.
     pub(super) fn needs_a_node(&self, what: &str) -> Result<Reply, Status> {
         let name = &self.path.name;
+        if self.served.resource.resource == "services" && !self.has_endpoints(name) {
+            let why = format!("no endpoints available for service \"{name}\"");
+            return Err(Status::new(503, "ServiceUnavailable", why));
+        }
         let stored = self.core.store.get(&self.served.key, self.scope(), name);
         let object = stored.ok_or_else(|| Status::not_found(self.served.name(), name))?;
         if self.served.resource.resource != "pods" {
@@ -42,6 +47,14 @@ impl Call {
             return Ok(Reply::Whole(health::text(200, format!("{sentence}\n"))));
         }
         Err(unavailable(sentence))
+    }
+}
+
+impl Call {
+    /// Whether anything stands behind a service, be it there or not.
+    fn has_endpoints(&self, service: &str) -> bool {
+        let slices = self.core.list("discovery.k8s.io", "endpointslices", Some(self.scope()));
+        slices.iter().any(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service)
     }
 }
 

@@ -121,6 +121,7 @@ impl Call {
     /// Deletes a pod if the disruption budgets allow it.
     async fn evict(&mut self, body: Bytes) -> Result<Reply, Status> {
         let options = WriteOptions::parse(&self.query, "CreateOptions")?;
+        let body = as_newer_eviction(&body).unwrap_or(body);
         let wanted = self.part_body(&body, &options)?;
         let named = name(&wanted);
         if !named.is_empty() && named != self.path.name {
@@ -204,4 +205,14 @@ fn delete_options(value: &Value, dry_run: bool) -> DeleteOptions {
         orphan: value["orphanDependents"].as_bool(),
         dry_run: dry_run || value["dryRun"].as_array().is_some_and(|words| !words.is_empty()),
     }
+}
+
+/// An eviction of the version before, which has the same fields and is still taken.
+fn as_newer_eviction(body: &Bytes) -> Option<Bytes> {
+    let mut value: Value = serde_json::from_slice(body).ok()?;
+    if value["apiVersion"] != "policy/v1beta1" || value["kind"] != "Eviction" {
+        return None;
+    }
+    value["apiVersion"] = "policy/v1".into();
+    serde_json::to_vec(&value).ok().map(Bytes::from)
 }

@@ -20,6 +20,7 @@ impl Call {
         self.warnings.extend(decoded.warnings);
         let mut object = self.with_defaults(decoded.object)?;
         self.check_place(&mut object)?;
+        self.forget_same_owners(&mut object, false);
         let exists = self.core.store.get(&self.served.key, self.scope(), &self.path.name).is_some();
         if !exists {
             return self.update_absent(object, &options).await;

@@ -142,13 +142,17 @@ impl Call {
         // What is no version at all counts as none, as upstream has it.
         let version = object["metadata"]["resourceVersion"].as_str().and_then(|text| parse_version(text).ok());
         if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
+            // What is only the server's to say is not the client's to own either.
+            for gone in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+                metadata.remove(gone);
+            }
         }
         if version.is_some_and(|version| version > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         let generated =
             name(&object).is_empty() && object["metadata"]["generateName"].as_str().is_some_and(|g| !g.is_empty());
+        self.forget_same_owners(&mut object, owned);
         if !owned {
             let manager = self.manager(&options.field_manager);
             self.own(None, &mut object, &manager, "");
@@ -196,9 +200,6 @@ impl Call {
         let uid = self.core.entropy.uid();
         let now = self.core.now_text();
         if let Some(metadata) = object["metadata"].as_object_mut() {
-            for gone in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-                metadata.remove(gone);
-            }
             metadata.insert("uid".into(), uid.into());
             metadata.insert("creationTimestamp".into(), now.into());
         }
@@ -207,27 +208,50 @@ impl Call {
     fn finish_create(&mut self, mut new: Value, dry_run: bool) -> Result<Value, Status> {
         let served = self.served.clone();
         let kind = served.kind();
-        let errors = match self.served.custom.clone() {
+        let (errors, warnings) = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_create(&mut new);
-                self.warn(custom.warnings(&new, None));
-                custom.validate_create(&new)
+                (custom.validate_create(&new), custom.warnings(&new, None))
             }
             None => {
                 let warnings = self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
                 self.warn(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
-                let warnings = strategy::warnings_on_create(kind, &new);
-                self.warn(warnings);
-                validation::create(kind, &new)
+                (validation::create(kind, &new), strategy::warnings_on_create(kind, &new))
             }
         };
         self.refuse(&new, &errors)?;
+        self.warn(warnings);
         let request = self.admission(admission::Operation::Create, None, name(&new), dry_run);
-        admission::validate(&request, &new, &*self.core)?;
+        let warnings = admission::validate(&request, &new, &*self.core)?;
+        self.warn(warnings);
         crate::guard::on_write(self, &new, None)?;
         Ok(new)
+    }
+
+    /// Owners that are there twice are there once, with a warning. Upstream looks at patched objects only after admission, and says so.
+    pub(super) fn forget_same_owners(&mut self, object: &mut Value, patched: bool) {
+        let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
+            return;
+        };
+        let (mut once, mut again) = (Vec::new(), Vec::new());
+        for owner in owners.drain(..) {
+            if once.contains(&owner) {
+                again.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            } else {
+                once.push(owner);
+            }
+        }
+        *owners = once;
+        if !again.is_empty() {
+            let when = if patched { " after mutating admission happens" } else { "" };
+            self.warn(vec![format!(
+                ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may \
+                 reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+                again.join(", ")
+            )]);
+        }
     }
 
     /// Adds warnings that are not there yet.
@@ -347,31 +371,32 @@ impl Call {
         self.check_place(&mut new)?;
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
         admission::mutate(&request, &mut new, &*self.core)?;
+        self.forget_same_owners(&mut new, true);
         keep_metadata(&mut new, old);
-        let errors = match self.served.custom.clone() {
+        let (errors, warnings) = match self.served.custom.clone() {
             Some(custom) => {
                 custom.prepare_update(&subresource, &mut new, old);
-                if subresource.is_empty() {
-                    self.warn(custom.warnings(&new, Some(old)));
-                }
-                custom.validate_update(&subresource, &new, old)
+                let warnings = if subresource.is_empty() { custom.warnings(&new, Some(old)) } else { Vec::new() };
+                (custom.validate_update(&subresource, &new, old), warnings)
             }
             None => {
                 self.prepared(|context| strategy::prepare_update(kind, &subresource, &mut new, old, context));
                 crate::allocate::on_update(&self.core, kind, &mut new, old)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
-                self.warn(warnings);
-                if subresource.is_empty() {
+                let errors = if subresource.is_empty() {
                     validation::update(kind, &new, old)
                 } else {
                     validation::update_subresource(kind, &subresource, &new, old)
-                }
+                };
+                (errors, warnings)
             }
         };
         self.refuse(&new, &errors)?;
+        self.warn(warnings);
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
-        admission::validate(&request, &new, &*self.core)?;
+        let warnings = admission::validate(&request, &new, &*self.core)?;
+        self.warn(warnings);
         crate::guard::on_write(self, &new, Some(old))?;
         Ok(new)
     }

@@ -57,14 +57,26 @@ fn time(text: &str, micro: bool) -> Result<Value, DecodeError> {
     // RFC 3339 with a capital T: what jiff reads beyond that, Go refuses.
     let strict = text.len() >= 20 && text.as_bytes().get(10) == Some(&b'T') && text.as_bytes().get(4) == Some(&b'-');
     let parsed = if strict { text.parse::<Timestamp>().ok() } else { None };
+    let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
+    if let Some(rest) = text.get(19..).filter(|_| micro && parsed.is_some()) {
+        // Go wants the six digits of the layout, no fewer and no more.
+        let digits = rest.strip_prefix('.').map_or(0, |digits| digits.bytes().take_while(u8::is_ascii_digit).count());
+        let unread = match digits {
+            0..6 => Some((rest, ".000000")),
+            6 => None,
+            _ => rest.get(7..).map(|more| (more, "Z07:00")),
+        };
+        if let Some((unread, part)) = unread {
+            return Err(DecodeError(format!(
+                "parsing time {text:?} as {layout:?}: cannot parse {unread:?} as {part:?}"
+            )));
+        }
+    }
     match parsed {
         Some(time) if micro => Ok(Value::String(micro_time(time))),
         Some(time) => Ok(Value::String(whole_seconds(time))),
         None if text.is_empty() => Ok(Value::Null),
-        None => {
-            let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-            Err(DecodeError(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")))
-        }
+        None => Err(DecodeError(format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))),
     }
 }
 

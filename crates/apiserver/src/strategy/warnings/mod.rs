@@ -1,5 +1,6 @@
 //! What upstream warns about: things that are taken, but will not do what one may think.
 
+mod paths;
 mod pod;
 
 use plimsoll_engine::quantity::Quantity;

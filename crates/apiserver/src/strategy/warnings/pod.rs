@@ -20,6 +20,16 @@ pub(super) const OLD_VOLUMES: [(&str, &str, &str); 9] = [
     ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
+/// Annotations that fields have replaced.
+const OLD_ANNOTATIONS: [(&str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+    ("security.alpha.kubernetes.io/unsafe-sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+];
+
 /// A pod, or the template of one under `path` (which ends with a dot).
 pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
     for (key, _) in texts(object, &["spec", "nodeSelector"]) {
@@ -47,6 +57,11 @@ pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
             out.push(format!("{path}spec.topologySpreadConstraints[{i}].labelSelector: a null labelSelector results in matching no pod"));
         }
     }
+    for (key, message) in OLD_ANNOTATIONS {
+        if has_annotation(object, key) {
+            out.push(format!("{path}metadata.annotations[{key}]: {message}"));
+        }
+    }
     for (i, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
         for (field, shown, message) in OLD_VOLUMES {
             if volume.get(field).is_some() {
@@ -59,6 +74,7 @@ pub(super) fn pod(path: &str, object: &Value, out: &mut Vec<String>) {
             out,
         );
     }
+    super::paths::overlapping(list(object, &["spec", "volumes"]), out);
     duplicates(&format!("{path}spec.hostAliases"), list(object, &["spec", "hostAliases"]), "ip", out);
     duplicates(&format!("{path}spec.imagePullSecrets"), list(object, &["spec", "imagePullSecrets"]), "name", out);
     for (i, secret) in list(object, &["spec", "imagePullSecrets"]).iter().enumerate() {
@@ -179,6 +195,14 @@ fn ports(path: &str, object: &Value, out: &mut Vec<String>) {
             let at = format!("{at}.ports[{i}]");
             let number = |p: &Value, key: &str| int(p, &[key]).unwrap_or_default();
             let (ip, host) = (text(port, &["hostIP"]), number(port, "hostPort"));
+            if !ip.is_empty() && host == 0 {
+                // As Go prints the struct.
+                let (name, inside) = (text(port, &["name"]), number(port, "containerPort"));
+                let protocol = text(port, &["protocol"]);
+                let shown =
+                    format!("{{Name:{name} HostPort:0 ContainerPort:{inside} Protocol:{protocol} HostIP:{ip}}}");
+                out.push(format!("{at}: hostIP set without hostPort: {shown}"));
+            }
             for (other_at, other) in &seen {
                 if number(port, "containerPort") != number(other, "containerPort")
                     || text(port, &["protocol"]) != text(other, &["protocol"])

@@ -1,4 +1,4 @@
-//! CustomResourceDefinition: names, versions, conversion, and that schemas are structural as far as types go.
+//! CustomResourceDefinition: names, versions and conversion; schemas are in `schemas`.
 //!
 //! Upstream's internal type keeps what all versions share (schema, subresources, columns) once, above the versions, and its
 //! refusals name it there: `spec.validation` for the schema of a definition with one version.
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::found::Found;
 use super::gojson::{self, Type};
 use super::gotypes::CUSTOM_RESOURCE_DEFINITION_VERSION;
-use super::webhooks;
+use super::{schemas, webhooks};
 use crate::validation::names::{self, is_dns1035_label};
 use crate::validation::path::{Path, at, flag, get, has, list, same, text, texts};
 use crate::validation::shown::{self, go_json};
@@ -161,7 +161,17 @@ fn specification(found: &mut Found, spec: &Value) {
             found.required(path.child("versions").index(i).children(&["schema", "openAPIV3Schema"]), "");
         }
     }
+    let has_defaults =
+        |version| schemas::any(at(version, &["schema", "openAPIV3Schema"]), &|node| has(node, "default"));
+    if flag(spec, "preserveUnknownFields") && versions.iter().any(has_defaults) {
+        found.invalid(
+            path.child("preserveUnknownFields"),
+            true,
+            "must be false in order to use defaults in the schema",
+        );
+    }
     let (schema, subresources) = (shared(versions, "schema"), shared(versions, "subresources"));
+    let selectable = shared(versions, "selectableFields");
     let columns = shared(versions, "additionalPrinterColumns");
     for (i, version) in versions.iter().enumerate() {
         let path = path.child("versions").index(i);
@@ -172,13 +182,24 @@ fn specification(found: &mut Found, spec: &Value) {
         }
         deprecation(found, version, &path.child("deprecationWarning"));
         if schema.is_none() {
-            root_schema(found, get(version, "schema"), &path.child("schema"));
+            schemas::check(found, get(version, "schema"), &path.child("schema"));
         }
         if subresources.is_none() {
             scale(found, get(version, "subresources"), &path.child("subresources"));
         }
         if columns.is_none() {
             self::columns(found, list(version, "additionalPrinterColumns"), &path.child("additionalPrinterColumns"));
+        }
+        if selectable.is_none() && !list(version, "selectableFields").is_empty() {
+            let path = path.child("selectableFields");
+            // The words are upstream's, and say the opposite of what they mean. A schema that all versions share is not here.
+            if schema.is_some() || !has(get(version, "schema"), "openAPIV3Schema") {
+                let said = "may only be set when `version.schema.openAPIV3Schema` is not included";
+                found.invalid(&path, "", said);
+            } else {
+                let of = at(version, &["schema", "openAPIV3Schema"]);
+                schemas::selectable(found, list(version, "selectableFields"), of, &path);
+            }
         }
     }
     let all = || {
@@ -214,13 +235,20 @@ fn specification(found: &mut Found, spec: &Value) {
     }
     resource_names(found, names, &path.child("names"));
     if let Some(schema) = schema {
-        root_schema(found, schema, &path.child("validation"));
+        schemas::check(found, schema, &path.child("validation"));
     }
     if let Some(subresources) = subresources {
         scale(found, subresources, &path.child("subresources"));
     }
     if let Some(all) = columns.and_then(Value::as_array) {
         self::columns(found, all, &path.child("additionalPrinterColumns"));
+    }
+    if let Some(fields) = selectable.and_then(Value::as_array).filter(|fields| !fields.is_empty()) {
+        let path = path.child("selectableFields");
+        match schema {
+            Some(schema) => schemas::selectable(found, fields, get(schema, "openAPIV3Schema"), &path),
+            None => found.invalid(&path, "", "may only be set when validations.schema is included"),
+        }
     }
     conversion(found, get(spec, "conversion"), &path.child("conversion"));
 }
@@ -283,113 +311,6 @@ fn resource_names(found: &mut Found, names: &Value, path: &Path) {
     list_of(found, "categories");
 }
 
-/// Where in a schema a node is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Root,
-    Item,
-    Field,
-}
-
-fn root_schema(found: &mut Found, holder: &Value, path: &Path) {
-    let schema = get(holder, "openAPIV3Schema");
-    if schema.is_null() {
-        return;
-    }
-    let path = path.child("openAPIV3Schema");
-    if flag(schema, "nullable") {
-        found.forbidden(path.child("nullable"), "nullable cannot be true at the root");
-    }
-    let mut node_errors = Found::default();
-    node(&mut node_errors, schema, Level::Root, &path);
-    // Upstream sorts these by what they say.
-    let mut errors = node_errors.finish();
-    errors.sort_by_key(ToString::to_string);
-    found.extend(errors);
-    sane(found, schema, &path);
-}
-
-/// Types have their names; named properties and others do not go together.
-fn sane(found: &mut Found, schema: &Value, path: &Path) {
-    const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
-    let kind = text(schema, "type");
-    if !kind.is_empty() && !TYPES.contains(&kind) {
-        found.unsupported(&path.child("type"), kind, TYPES);
-    }
-    let more = get(schema, "additionalProperties");
-    let any = !more.is_null() && more.as_bool() != Some(false);
-    if any && crate::validation::path::entries(schema, "properties").next().is_some() {
-        let said = "additionalProperties and properties are mutual exclusive";
-        found.forbidden(path.child("additionalProperties"), said);
-    }
-    for (name, property) in crate::validation::path::entries(schema, "properties") {
-        sane(found, property, &path.child("properties").key(name));
-    }
-    for name in ["items", "additionalProperties"] {
-        if get(schema, name).is_object() {
-            sane(found, get(schema, name), &path.child(name));
-        }
-    }
-}
-
-fn node(found: &mut Found, schema: &Value, level: Level, path: &Path) {
-    let kind = text(schema, "type");
-    let items = get(schema, "items");
-    if kind == "array" && items.is_null() {
-        found.required(path.child("items"), "must be specified");
-    }
-    if items.is_object() {
-        node(found, items, Level::Item, &path.child("items"));
-    }
-    for (name, property) in crate::validation::path::entries(schema, "properties") {
-        node(found, property, Level::Field, &path.child("properties").key(name));
-    }
-    let more = get(schema, "additionalProperties");
-    if !more.is_null() {
-        if level == Level::Root {
-            found.forbidden(path.child("additionalProperties"), "must not be used at the root");
-        }
-        if more.is_object() {
-            node(found, more, Level::Field, &path.child("additionalProperties"));
-        }
-    }
-    let int_or_string = flag(schema, "x-kubernetes-int-or-string");
-    for name in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] {
-        if int_or_string && flag(schema, name) {
-            found.invalid(path.child(name), true, "must be false if x-kubernetes-int-or-string is true");
-        }
-    }
-    let embedded = flag(schema, "x-kubernetes-embedded-resource");
-    let keeps_unknown = flag(schema, "x-kubernetes-preserve-unknown-fields");
-    if embedded && kind != "object" {
-        const SAID: &str = "must be object if x-kubernetes-embedded-resource is true";
-        if kind.is_empty() {
-            found.required(path.child("type"), SAID);
-        } else {
-            found.invalid(path.child("type"), kind, SAID);
-        }
-    } else if kind.is_empty() && !int_or_string && !keeps_unknown {
-        let place = match level {
-            Level::Root => "at the root",
-            Level::Item => "for specified array items",
-            Level::Field => "for specified object fields",
-        };
-        found.required(path.child("type"), &format!("must not be empty {place}"));
-    }
-    if level == Level::Root && !kind.is_empty() && kind != "object" {
-        found.invalid(path.child("type"), kind, "must be object at the root");
-    }
-    if level == Level::Root || embedded {
-        for (name, must_be) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
-            let property = get(get(schema, "properties"), name);
-            if !property.is_null() && text(property, "type") != must_be {
-                let path = path.child("properties").key(name).child("type");
-                found.invalid(&path, text(property, "type"), format!("must be {must_be}"));
-            }
-        }
-    }
-}
-
 fn scale(found: &mut Found, subresources: &Value, path: &Path) {
     let scale = get(subresources, "scale");
     if scale.is_null() {
@@ -426,8 +347,11 @@ fn columns(found: &mut Found, columns: &[Value], path: &Path) {
         if !format.is_empty() && !FORMATS.contains(&format) {
             found.invalid(path.child("format"), format, format!("must be one of {}", FORMATS.join(",")));
         }
-        if text(column, "jsonPath").is_empty() {
+        let target = text(column, "jsonPath");
+        if target.is_empty() {
             found.required(path.child("JSONPath"), "");
+        } else if !target.starts_with('.') {
+            found.invalid(path.child("JSONPath"), target, "must be a simple json path starting with .");
         }
     }
 }

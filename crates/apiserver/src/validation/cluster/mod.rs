@@ -26,6 +26,7 @@ mod policies;
 mod rbac;
 mod resources;
 mod runtimes;
+mod schemas;
 mod service_cidrs;
 mod service_ips;
 mod services;
