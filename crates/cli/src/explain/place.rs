@@ -28,11 +28,11 @@ fn place_of(catalog: &Catalog, volume: &str) -> Option<String> {
     let is_somewhere = catalog.nodes().iter().any(|row| affinity.matches_labels(&row.node().labels));
     if let Some(host) = host(&affinity) {
         let gone = if is_somewhere { "" } else { ", which is not in the cluster" };
-        return Some(format!("it is on {host}{gone}"));
+        return Some(format!("on {host}{gone}"));
     }
     let terms: Vec<String> = affinity.terms().iter().flatten().map(term).filter(|words| !words.is_empty()).collect();
     let nobody = if is_somewhere { "" } else { ", and no node of the cluster is" };
-    let words = format!("it is where {}{nobody}", terms.join(", or "));
+    let words = format!("where {}{nobody}", terms.join(", or "));
     (!terms.is_empty() && words.len() <= LONGEST).then_some(words)
 }
 

@@ -208,8 +208,9 @@ fn anywhere(nodes: &[Node], index: usize) -> Vec<Paragraph> {
     let line = |found: &Vec<&Node>| {
         let claim = found.first()?.claims.get(index)?;
         if claim.outcome == "bound" {
-            let place = (!claim.place.is_empty()).then(|| Span::plain(format!("({})", claim.place)));
-            return Some(Paragraph::new([becomes(claim, "")].into_iter().chain(place).collect()));
+            let comma = if claim.place.is_empty() { "" } else { ", " };
+            let volume = claim.volume.as_deref().unwrap_or_default();
+            return Some(Span::plain(format!("bound to {volume} already{comma}{}", claim.place)).into());
         }
         let volumes: BTreeSet<_> = found.iter().filter_map(|n| n.claims.get(index)?.volume.as_deref()).collect();
         let mut spans = vec![match volumes.len() {
