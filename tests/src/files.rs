@@ -33,7 +33,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(String, T)> {
 /// Whether something is to be played, by its name: all is, unless the environment names some.
 pub fn is_played(name: &str) -> bool {
     let only = only();
-    only.is_empty() || only.split(',').any(|word| name.contains(word))
+    only.is_empty() || only.split(',').filter(|word| !word.is_empty()).any(|word| name.contains(word))
 }
 
 /// Whether everything is to be played.

@@ -33,7 +33,7 @@ async fn serve(args: &ApiserverArgs, printer: &mut Printer) -> Result<Found, Fai
     let address = server.listener.address()?;
     let kubeconfig = server.kubeconfig.display().to_string();
     printer.note(&format!("the API answers on https://{address}"));
-    printer.note(&format!("try: kubectl --kubeconfig {kubeconfig} get namespaces"));
+    printer.say(&format!("Try: kubectl --kubeconfig {kubeconfig} get namespaces"));
     printer.line(&kubeconfig)?;
     server.serve(signals.first()).await;
     printer.ended("The API has ended.");

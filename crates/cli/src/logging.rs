@@ -15,7 +15,9 @@ pub fn start(verbosity: u8, format: LoggingFormat) {
     // What libraries have to say is asked for by a higher level: it is about bytes, not about volumes.
     let others = if verbosity > 5 { "debug" } else { "warn" };
     // All of our crates begin with the name.
-    let filter = format!("{others},plimsoll={level}");
+    // Who leads is always said: it is rare, and the first question when something was not done.
+    let leading = if verbosity == 0 { "info" } else { level };
+    let filter = format!("{others},plimsoll={level},plimsoll_runtime::lease={leading}");
     let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(EnvFilter::new(filter));
     // A second start in one process keeps the first one's way.
     let _ = match format {

@@ -92,10 +92,10 @@ impl Printer {
         }
     }
 
-    /// Says something to whoever looks on: data goes to stdout, which scripts read.
+    /// Says something to whoever looks on: data goes to stdout, which scripts read. The line may be a command to copy, and is not broken.
     pub fn say(&mut self, line: &str) {
         self.end_progress();
-        let _ = writeln!(self.err, "{}", for_terminal(line, width_of(std::io::stderr())));
+        let _ = writeln!(self.err, "{line}");
     }
 
     /// Says that a process ended as it was asked to: where somebody looks on, below the `^C` that the terminal shows.

@@ -97,20 +97,31 @@ impl From<Span> for Paragraph {
     }
 }
 
-/// Breaks lines that are longer than `width` between words; the parts stand in as far as the line did. Others stay as they are.
+/// Breaks lines that are longer than `width` between words; the parts stand in as far as the line did. All other spaces stay.
 pub fn fold(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    for line in text.split('\n') {
-        if line.chars().count() <= width {
-            out.push_str(line);
+    let lines: Vec<String> = text.split('\n').map(|line| fold_line(line, width)).collect();
+    lines.join("\n")
+}
+
+fn fold_line(line: &str, width: usize) -> String {
+    let words = line.trim_start();
+    let indent = line.len() - words.len();
+    let mut out = " ".repeat(indent);
+    let mut used = indent;
+    for (i, word) in words.split(' ').enumerate() {
+        let length = word.chars().count();
+        if i > 0 && used + 1 + length > width && used > indent {
+            out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
-            continue;
+            push_spaces(&mut out, indent);
+            used = indent;
+        } else if i > 0 {
+            out.push(' ');
+            used += 1;
         }
-        let words = line.trim_start();
-        let indent = line.len() - words.len();
-        Paragraph::from(Span::plain(words)).indent(indent).render(&mut out, width);
+        out.push_str(word);
+        used += length;
     }
-    out.pop();
     out
 }
 
@@ -264,6 +275,8 @@ mod tests {
     fn only_long_lines_are_broken() {
         assert_eq!(fold("a  b\n  one two three\n\nend", 10), "a  b\n  one two\n  three\n\nend");
         assert_eq!(fold("", 10), "");
+        assert_eq!(fold("abcdefghijklmno p", 10), "abcdefghijklmno\np", "a long word has a line to itself");
+        assert_eq!(fold("a   b cd efghi", 10), "a   b cd\nefghi", "columns stay");
     }
 
     fn grid(name: &str, why: &str, width: usize) -> String {

@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod context;
+mod deeds;
 pub mod error;
 #[cfg(test)]
 mod fake;

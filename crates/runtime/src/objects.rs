@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::answer;
+use crate::deeds::{Deed, tell_missing_right};
 use crate::error::Error;
 use crate::resource::Resource;
 
@@ -139,11 +140,10 @@ impl Objects {
         if let Some(done) = done {
             done.tell(answer.as_ref().err());
         }
-        // Whoever asked tries again, and most say nothing of what may pass. This does not pass by itself.
         if let Err(error) = &answer
             && error.is_missing_right()
         {
-            tracing::warn!(%error, "a right is missing");
+            tell_missing_right(error);
         }
         answer
     }
@@ -152,48 +152,6 @@ impl Objects {
     pub fn client(&self) -> &Client {
         &self.client
     }
-}
-
-/// A write, for the log. It is remembered only where somebody listens.
-struct Deed {
-    method: Method,
-    path: String,
-    /// What the path of a new object does not say.
-    name: Option<String>,
-}
-
-impl Deed {
-    fn of(request: &Request<Vec<u8>>) -> Option<Self> {
-        let told = request.method() != Method::GET && tracing::enabled!(tracing::Level::INFO);
-        told.then(|| Self {
-            method: request.method().clone(),
-            path: request.uri().path().to_owned(),
-            name: (request.method() == Method::POST).then(|| name_in(request.body())).flatten(),
-        })
-    }
-
-    /// Signs of life and events come all the time, and are asked for by a higher level.
-    fn is_routine(&self) -> bool {
-        let heartbeat = self.path.starts_with("/api/v1/nodes/") && self.path.ends_with("/status");
-        heartbeat || ["/leases", "/events"].iter().any(|part| self.path.contains(part))
-    }
-
-    fn tell(&self, error: Option<&Error>) {
-        let (method, path, name) = (self.method.as_str(), self.path.as_str(), self.name.as_deref());
-        match error {
-            None if self.is_routine() => tracing::debug!(method, path, name, "written"),
-            None => tracing::info!(method, path, name, "written"),
-            // Whoever asked says so where it matters; most often somebody else was first.
-            Some(error) => tracing::debug!(method, path, name, %error, "not written"),
-        }
-    }
-}
-
-/// The name in an object's text; the beginning of one that the server completes.
-fn name_in(body: &[u8]) -> Option<String> {
-    let object: Value = serde_json::from_slice(body).ok()?;
-    let meta = &object["metadata"];
-    meta["name"].as_str().or_else(|| meta["generateName"].as_str()).map(str::to_owned)
 }
 
 fn path_of(resource: Resource, object: &Value) -> String {

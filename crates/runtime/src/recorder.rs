@@ -154,7 +154,9 @@ impl Recorder {
 /// Tells of an event that will never be written. A name that is taken means that the answer to an earlier try was lost, and in a
 /// namespace that is going nobody will look: neither is worth a warning.
 pub(crate) fn refused(object: &str, reason: &str, error: &Error) {
-    if matches!(error, Error::AlreadyExists(_) | Error::NotFound(_)) || error.is_ending_namespace() {
+    let quiet = matches!(error, Error::AlreadyExists(_) | Error::NotFound(_));
+    // A missing right is said where it is met.
+    if quiet || error.is_ending_namespace() || error.is_missing_right() {
         tracing::debug!(object, reason, %error, "an event is refused");
     } else {
         tracing::warn!(object, reason, %error, "an event is refused");

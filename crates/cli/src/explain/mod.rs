@@ -26,6 +26,10 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
     if args.codes {
         return codes::explain_all(printer);
     }
+    if args.cluster.all_namespaces && !args.subject.is_empty() {
+        return Err(Failure::usage("a pod is in one namespace, and -A means all of them")
+            .help("leave -A out, and write the pod as NAMESPACE/NAME or with -n NAMESPACE"));
+    }
     let subject = Subject::parse(&args.subject, args.cluster.namespace.as_deref())?;
     if let Some(log) = &args.decision_log {
         return decisions::explain(log, &subject, printer);
@@ -40,7 +44,7 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
             if let Some(note) = source.catalog.pod(&key).and_then(|pod| placed_note(&source, pod)) {
                 printer.note(&note);
             }
-            tell_troubles(&source, &key, printer);
+            tell_troubles(&source, std::slice::from_ref(&key), printer);
             printer.data(&explanation, table::explanation)?;
             Ok(found(&[explanation]))
         }
@@ -55,21 +59,28 @@ pub fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Found, Failure> 
             let judge = if printer.is_table() { brief } else { explain };
             let items = keys.iter().filter_map(|key| judge(&mut source.catalog, key, gates)).collect();
             let list = ExplanationList::new(items);
-            keys.iter().for_each(|key| tell_troubles(&source, key, printer));
+            tell_troubles(&source, &keys, printer);
             printer.data(&list, table::list)?;
             Ok(found(&list.items))
         }
     }
 }
 
-/// Tells why volumes of a pod that waits were not made when that was tried: to the nodes it is no reason, so no verdict has it.
-fn tell_troubles(source: &Source, pod: &ObjectKey, printer: &mut Printer) {
-    let Some(pod) = source.catalog.pod(pod).filter(|pod| pod.node.is_none()) else { return };
-    for claim in Catalog::claims_of(pod) {
-        let waits = source.catalog.observed_claim(&claim).is_some_and(|claim| claim.volume.is_empty());
-        if let Some(said) = source.troubles.get(&claim).filter(|_| waits) {
-            printer.note(&format!("no volume could be made for claim {claim} of pod {} so far: {said}", pod.key));
-        }
+/// Tells why volumes of pods that wait were not made when that was tried: to the nodes it is no reason, so no verdict has it.
+fn tell_troubles(source: &Source, pods: &[ObjectKey], printer: &mut Printer) {
+    /// More than these would hide the answer.
+    const TOLD: usize = 5;
+    let waiting = pods.iter().filter_map(|key| source.catalog.pod(key)).filter(|pod| pod.node.is_none());
+    let claims = waiting.flat_map(|pod| Catalog::claims_of(pod).map(|claim| (claim, &pod.key)));
+    let is_unbound = |claim: &ObjectKey| source.catalog.observed_claim(claim).is_some_and(|c| c.volume.is_empty());
+    let claims: Vec<_> = claims.filter(|(claim, _)| is_unbound(claim)).collect();
+    let troubles = source.troubles(&claims.iter().map(|(claim, _)| claim.namespace.to_string()).collect());
+    let told: Vec<_> = claims.iter().filter_map(|(claim, pod)| Some((claim, pod, troubles.get(claim)?))).collect();
+    for (claim, pod, said) in told.iter().take(TOLD) {
+        printer.note(&format!("no volume could be made for claim {claim} of pod {pod} so far: {said}"));
+    }
+    if let Some(more) = told.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        printer.note(&format!("the same of {more} more claims: `kubectl describe` says why"));
     }
 }
 
@@ -115,7 +126,13 @@ fn found(explanations: &[Explanation]) -> Found {
 fn missing(source: &Source, key: &ObjectKey) -> Failure {
     /// More than these would hide the one that is meant.
     const SUGGESTED: usize = 5;
+    /// Kinds that make pods, as kubectl lets one write them before a slash.
+    const MAKERS: [&str; 10] =
+        ["deploy", "deployment", "sts", "statefulset", "ds", "daemonset", "rs", "replicaset", "rc", "job"];
     let failure = Failure::new(format!("pod {key} is not in {}", source.name));
+    if MAKERS.contains(&key.namespace.trim_end_matches('s')) || MAKERS.contains(&&*key.namespace) {
+        return failure.help("only pods are placed: `kubectl get pods` lists those that a workload has made");
+    }
     let near = |other: &ObjectKey| {
         let same_place = if other.namespace == key.namespace { 0.0 } else { 0.3 };
         1.0 - strsim::jaro_winkler(&other.name, &key.name) + same_place

@@ -27,13 +27,13 @@ fn place_of(catalog: &Catalog, volume: &str) -> Option<String> {
     let affinity = catalog.observed_volume(volume)?.affinity.clone()?;
     let is_somewhere = catalog.nodes().iter().any(|row| affinity.matches_labels(&row.node().labels));
     if let Some(host) = host(&affinity) {
-        let gone = if is_somewhere { "" } else { ", which is not in the cluster" };
+        let gone = if is_somewhere { "" } else { ", which is not among the nodes" };
         return Some(format!("on {host}{gone}"));
     }
-    let terms: Vec<String> = affinity.terms().iter().flatten().map(term).filter(|words| !words.is_empty()).collect();
-    let nobody = if is_somewhere { "" } else { ", and no node of the cluster is" };
-    let words = format!("where {}{nobody}", terms.join(", or "));
-    (!terms.is_empty() && words.len() <= LONGEST).then_some(words)
+    let terms: Option<Vec<String>> = affinity.terms().iter().flatten().map(term).collect();
+    let nobody = if is_somewhere { "" } else { ", and no node is there" };
+    let words = format!("where {}{nobody}", terms.filter(|terms| !terms.is_empty())?.join(", or "));
+    (words.len() <= LONGEST).then_some(words)
 }
 
 /// The one node that a local volume names.
@@ -44,14 +44,12 @@ fn host(affinity: &NodeSelector) -> Option<&str> {
     Some(host)
 }
 
-fn term(term: &NodeSelectorTerm) -> String {
-    term.expressions().iter().map(requirement).collect::<Vec<_>>().join(" and ")
-}
-
-fn requirement(requirement: &Requirement) -> String {
-    let key = requirement.key();
-    match requirement.in_values() {
-        Some(values) => format!("{key} is {}", values.iter().map(|v| &**v).collect::<Vec<_>>().join(" or ")),
-        None => format!("{key} meets {}", requirement.operator()),
-    }
+/// A term in words, where it is a list of values by key; others are left to `kubectl describe pv`, too.
+fn term(term: &NodeSelectorTerm) -> Option<String> {
+    let requirement = |requirement: &Requirement| {
+        let values: Vec<&str> = requirement.in_values()?.iter().map(|value| &**value).collect();
+        Some(format!("{} is {}", requirement.key(), values.join(" or ")))
+    };
+    let all: Option<Vec<String>> = term.expressions().iter().map(requirement).collect();
+    all.filter(|all| !all.is_empty()).map(|all| all.join(" and "))
 }

@@ -15,24 +15,6 @@ pub enum Subject {
 
 /// How kubectl lets one write the kind.
 const POD_WORDS: [&str; 3] = ["pod", "pods", "po"];
-/// Kinds that make pods, as kubectl lets one write them: nobody calls a namespace so by chance.
-const WORKLOAD_WORDS: [&str; 14] = [
-    "deploy",
-    "deployment",
-    "deployments",
-    "sts",
-    "statefulset",
-    "statefulsets",
-    "ds",
-    "daemonset",
-    "daemonsets",
-    "rs",
-    "replicaset",
-    "replicasets",
-    "job",
-    "jobs",
-];
-
 impl Subject {
     /// Reads the words of the command line and `--namespace`.
     pub fn parse(words: &[String], namespace: Option<&str>) -> Result<Self, Failure> {
@@ -43,7 +25,6 @@ impl Subject {
             [word] if is_code(word) => Ok(Self::Code(word.clone())),
             [word] => match word.split_once('/') {
                 Some((kind, name)) if is_pod_word(kind) => Self::pod(name, namespace),
-                Some((kind, name)) if WORKLOAD_WORDS.contains(&kind) => Err(only_pods(kind, name)),
                 _ => Self::pod(word, namespace),
             },
             [kind, name] if is_pod_word(kind) => Self::pod(name, namespace),
@@ -126,7 +107,6 @@ mod tests {
         );
         assert_eq!(parse("a/b/c", None), Err("\"a/b/c\" does not name a pod".into()));
         assert_eq!(parse("shop/", None), Err("\"shop/\" does not name a pod".into()));
-        assert_eq!(parse("deploy/db", None), Err("cannot explain deploy db: only pods are placed".into()));
         assert_eq!(parse("node n1", None), Err("cannot explain node n1: only pods are placed".into()));
     }
 }

@@ -11,13 +11,13 @@ use plimsoll_api::{ClusterReader, Limits, Loaded};
 use plimsoll_runtime::error::chain;
 use plimsoll_runtime::reflector::escape;
 use serde::Deserialize;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
 use crate::load::is_for_live;
-use crate::load::troubles::{self, Troubles};
 use crate::printer::Printer;
 
 /// What is listed: where, and by what plural.
@@ -53,30 +53,31 @@ enum Page {
     Unknown { resource: &'static str },
 }
 
+/// What the network needs.
+pub fn runtime() -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|e| Failure::new(format!("the network cannot be used: {e}")))
+}
+
 /// What was read of a live cluster.
 pub struct Live {
     /// What is in it.
     pub loaded: Loaded,
     /// The namespace of the kubeconfig's context.
     pub namespace: String,
-    /// What provisioners complain of.
-    pub troubles: Troubles,
+    /// Who can be asked for more.
+    pub client: Client,
 }
 
 /// Reads the whole cluster.
-pub fn read(args: &ClusterArgs, printer: &mut Printer) -> Result<Live, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
+pub fn read(args: &ClusterArgs, runtime: &Runtime, printer: &mut Printer) -> Result<Live, Failure> {
     runtime.block_on(async {
         let or_a_dump = |failure: Failure| failure.or_help("read manifests or a dump with -f");
         let config = config(args.kubeconfig.as_deref(), args.context.as_deref()).await.map_err(or_a_dump)?;
         let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|e| or_a_dump(unreachable(&server, &e)))?;
         let loaded = list(&client, &server, printer).await.map_err(or_a_dump)?;
-        let troubles = troubles::read(&client).await;
-        Ok(Live { loaded, namespace, troubles })
+        Ok(Live { loaded, namespace, client })
     })
 }
 

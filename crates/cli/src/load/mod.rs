@@ -4,8 +4,12 @@ pub mod files;
 pub mod live;
 pub mod troubles;
 
+use std::collections::BTreeSet;
+
+use kube::Client;
 use plimsoll_api::{Loaded, Note};
 use plimsoll_engine::{Catalog, Event};
+use tokio::runtime::Runtime;
 
 use crate::args::ClusterArgs;
 use crate::failure::Failure;
@@ -21,27 +25,39 @@ pub struct Source {
     pub default_namespace: String,
     /// The cluster as messages call it: `the input` or `the cluster`.
     pub name: &'static str,
-    /// What provisioners complain of, where the cluster is a live one.
-    pub troubles: Troubles,
+    /// Who can be asked for more, where the cluster is a live one.
+    live: Option<(Runtime, Client)>,
+}
+
+impl Source {
+    /// What provisioners complain of in these namespaces; nothing where the cluster is not a live one.
+    pub fn troubles(&self, namespaces: &BTreeSet<String>) -> Troubles {
+        match &self.live {
+            Some((runtime, client)) if !namespaces.is_empty() => runtime.block_on(troubles::read(client, namespaces)),
+            _ => Troubles::new(),
+        }
+    }
 }
 
 /// Reads the cluster that the arguments name.
 pub fn load(args: &ClusterArgs, printer: &mut Printer) -> Result<Source, Failure> {
     if args.file.is_empty() {
-        let Live { loaded, namespace, troubles } = live::read(args, printer)?;
+        let runtime = live::runtime()?;
+        let Live { loaded, namespace, client } = live::read(args, &runtime, printer)?;
         let catalog = catalog(loaded);
-        return Ok(Source { catalog, default_namespace: namespace, name: "the cluster", troubles });
+        return Ok(Source {
+            catalog,
+            default_namespace: namespace,
+            name: "the cluster",
+            live: Some((runtime, client)),
+        });
     }
     let loaded = files::read(&args.file)?;
     for note in &loaded.notes {
         printer.note(&note.to_string());
     }
-    let source = Source {
-        catalog: catalog(loaded),
-        default_namespace: "default".to_owned(),
-        name: "the input",
-        troubles: Troubles::new(),
-    };
+    let source =
+        Source { catalog: catalog(loaded), default_namespace: "default".to_owned(), name: "the input", live: None };
     if source.catalog.nodes().iter().next().is_none() {
         printer.note(
             "the input has no nodes, so nothing can be placed: add them, for example from `kubectl get nodes -o yaml`",

@@ -23,11 +23,7 @@ pub fn run(args: &NodeArgs, printer: &mut Printer) -> Result<Found, Failure> {
         NodeVerb::Cut(node) => (node, true),
         NodeVerb::Restore(node) => (node, false),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::new(format!("the network cannot be used: {e}")))?;
-    let said = runtime.block_on(set(node, cut))?;
+    let said = live::runtime()?.block_on(set(node, cut))?;
     printer.sentences(&said)?;
     Ok(Found::Placeable)
 }

@@ -153,8 +153,8 @@ impl Plan<'_> {
         match self.volumes.strayed(&objects).await.map_err(unmade)? {
             0 => {}
             count => printer.note(&format!(
-                "{count} volumes have their directories in another folder than {}: it was moved or copied; pods that use \
-                 them can start once it is back where it was",
+                "directories of volumes are not in {}, but where it was before it was moved or copied ({count} of them): \
+                 pods use those there, and wait where they are gone",
                 self.volumes.root().display()
             )),
         }

@@ -160,7 +160,12 @@ impl DaemonSets {
             return Ok(Next::Done);
         }
         let spec = Spec::read(&set);
-        let (revision, old, collisions) = self.revisions(&spec, selector).await?;
+        let (revision, old, collisions) = match self.revisions(&spec, selector).await {
+            Ok(found) => found,
+            // It goes with its namespace.
+            Err(error) if error.is_ending_namespace() => return Ok(Next::Done),
+            Err(error) => return Err(error),
+        };
         let look = Look {
             set: &set,
             spec: &spec,

@@ -62,6 +62,8 @@ struct Zone {
 pub(super) struct Zones {
     options: Options,
     zones: BTreeMap<String, Zone>,
+    /// Whether no node answers, so that none is tainted, also of zones whose nodes do not count.
+    stopped: bool,
 }
 
 /// What a look at all zones found.
@@ -78,14 +80,17 @@ pub(super) enum Turn {
 
 impl Zones {
     pub(super) fn new(options: Options) -> Self {
-        Self { options, zones: BTreeMap::new() }
+        Self { options, zones: BTreeMap::new(), stopped: false }
+    }
+
+    fn zone(&mut self, name: &str) -> &mut Zone {
+        let every = (!self.stopped).then_some(self.options.every);
+        self.zones.entry(name.to_owned()).or_insert_with(|| Zone { every, ..Zone::default() })
     }
 
     /// Has a node wait for its taint.
     pub(super) fn add(&mut self, zone: &str, node: &str) {
-        let every = self.options.every;
-        let zone = self.zones.entry(zone.to_owned());
-        let zone = zone.or_insert_with(|| Zone { every: Some(every), ..Zone::default() });
+        let zone = self.zone(zone);
         if !zone.queue.iter().any(|waiting| waiting == node) {
             zone.queue.push_back(node.to_owned());
         }
@@ -121,34 +126,28 @@ impl Zones {
 
     /// Takes note of how many nodes of each zone are there, and how many of them do not answer.
     pub(super) fn assess(&mut self, counts: &BTreeMap<String, (usize, usize)>) -> Turn {
-        let every = self.options.every;
         for name in counts.keys() {
-            self.zones.entry(name.clone()).or_insert_with(|| Zone { every: Some(every), ..Zone::default() });
+            self.zone(name);
         }
         self.zones.retain(|name, zone| counts.contains_key(name) || !zone.queue.is_empty());
         let new: BTreeMap<&String, ZoneState> =
             counts.iter().map(|(name, (all, silent))| (name, self.state_of(*all, *silent))).collect();
         let all_silent = !new.is_empty() && new.values().all(|state| *state == ZoneState::Full);
-        let counted = || self.zones.iter().filter(|(name, _)| counts.contains_key(*name));
-        let all_were = counted().next().is_some() && counted().all(|(_, zone)| zone.state == ZoneState::Full);
-        let all_stopped = all_were && self.zones.values().all(|zone| zone.every.is_none());
-        if all_silent && all_stopped {
-            return Turn::StillSilent;
-        }
+        let were_stopped = std::mem::replace(&mut self.stopped, all_silent);
         let options = self.options;
         for (name, zone) in &mut self.zones {
-            let Some(state) = new.get(name) else { continue };
             let size = counts.get(name).map_or(0, |(all, _)| *all);
-            zone.state = *state;
-            zone.every = match state {
+            zone.state = new.get(name).copied().unwrap_or_default();
+            zone.every = match zone.state {
                 _ if all_silent => None,
                 ZoneState::Partial if size > options.small => Some(options.every_secondary),
                 ZoneState::Partial => None,
                 _ => Some(options.every),
             };
         }
-        match (all_silent, all_stopped) {
-            (true, _) => Turn::AllSilent,
+        match (all_silent, were_stopped) {
+            (true, true) => Turn::StillSilent,
+            (true, false) => Turn::AllSilent,
             (false, true) => Turn::SomeAnswer,
             (false, false) => Turn::Nothing,
         }
@@ -217,6 +216,15 @@ mod tests {
         assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 1)])), Turn::SomeAnswer);
         assert_eq!(zones.assess(&counts(&[("a", 1, 1), ("b", 2, 1)])), Turn::Nothing);
         assert_eq!(zones.take(now), Ok("a1".to_owned()));
+        // Where the only node of a zone does not count, it is not the exception.
+        assert_eq!(zones.assess(&counts(&[("a", 1, 1)])), Turn::AllSilent);
+        for _ in 0..3 {
+            zones.add("odd", "o1");
+            assert_eq!(zones.assess(&counts(&[("a", 1, 1)])), Turn::StillSilent);
+            assert_eq!(zones.take(now + Duration::from_secs(30)), Err(None));
+        }
+        assert_eq!(zones.assess(&counts(&[("a", 1, 0)])), Turn::SomeAnswer);
+        assert_eq!(zones.take(now + Duration::from_secs(30)), Ok("o1".to_owned()));
         // Most of a small zone: nobody.
         assert_eq!(zones.assess(&counts(&[("a", 1, 0), ("b", 5, 3)])), Turn::Nothing);
         zones.add("b", "b1");
