@@ -271,7 +271,7 @@ fn string(node: &Node, text: &str, path: &str, found: &mut Found) {
         return found.add(Fault::invalid(path, text.into(), text_error));
     }
     if let Some(pattern) = &node.pattern {
-        let fits = pattern.regex.as_ref().is_some_and(|regex| regex.is_match(text));
+        let fits = pattern.regex.as_ref().is_none_or(|regex| regex.is_match(text));
         if !fits {
             found.add(Fault::invalid(path, text.into(), format!("{path} in body should match '{}'", pattern.text)));
         }

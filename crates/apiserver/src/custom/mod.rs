@@ -14,6 +14,7 @@ mod formats;
 mod lists;
 mod number;
 mod object;
+mod pattern;
 mod prune;
 mod schema;
 mod serve;
@@ -28,6 +29,7 @@ use serde_json::Value;
 use crate::columns::CustomColumns;
 use crate::field::FieldError;
 pub(crate) use definition::{builtin_definitions, marked, removed, resume, written};
+pub(crate) use pattern::wrong_pattern;
 use schema::Node;
 pub use serve::served;
 
@@ -37,7 +39,8 @@ pub(crate) fn check_default(schema: &Value, default: &Value, path: &str) -> Vec<
     let node = Node::read(schema);
     let mut pruned = default.clone();
     let mut out = Vec::new();
-    if !prune::unknown(&mut pruned, &node, false).is_empty() {
+    prune::unknown(&mut pruned, &node, false);
+    if pruned != *default {
         out.push(FieldError::invalid(path, default, "must not have unknown fields"));
     }
     out.extend(check::value(&node, default, None, path));

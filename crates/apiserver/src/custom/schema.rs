@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::formats;
+use super::pattern;
 use super::prune;
 
 /// One place of a schema: what may stand there, what is filled in, and how server-side apply treats it.
@@ -63,6 +64,7 @@ pub(super) enum Additional {
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     pub(super) text: String,
+    /// None where only Go could match it: then no value is refused for it.
     pub(super) regex: Option<Regex>,
 }
 
@@ -121,7 +123,7 @@ impl Node {
             multiple_of: schema["multipleOf"].as_f64(),
             max_length: schema["maxLength"].as_i64(),
             min_length: schema["minLength"].as_i64(),
-            pattern: pattern.map(|text| Pattern { regex: Regex::new(&text).ok(), text }),
+            pattern: pattern.map(|text| Pattern { regex: pattern::compile(&text), text }),
             max_items: schema["maxItems"].as_i64(),
             min_items: schema["minItems"].as_i64(),
             unique_items: flag("uniqueItems"),

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::found::Found;
@@ -45,8 +44,9 @@ pub(super) fn check(found: &mut Found, holder: &Value, path: &Path) {
         return;
     }
     let path = path.child("openAPIV3Schema");
+    let mut all = Found::default();
     if flag(schema, "nullable") {
-        found.forbidden(path.child("nullable"), "nullable cannot be true at the root");
+        all.forbidden(path.child("nullable"), "nullable cannot be true at the root");
     }
     if !any(schema, &|node| UNSUPPORTED.iter().any(|name| has(node, name))) {
         let mut wrong = Found::default();
@@ -56,11 +56,16 @@ pub(super) fn check(found: &mut Found, holder: &Value, path: &Path) {
         let mut errors = wrong.finish();
         errors.sort_by_key(ToString::to_string);
         if errors.is_empty() {
-            defaults(found, schema, &path, true);
+            defaults(&mut all, schema, &path, true);
         }
-        found.extend(errors);
+        all.extend(errors);
     }
-    sane(found, schema, &path, Place { root: true, ..Place::default() });
+    sane(&mut all, schema, &path, Place { root: true, ..Place::default() });
+    // The other words are forbidden one by one; this one is found by upstream only when it looks for the structure.
+    if all.is_empty() && any(schema, &|node| has(node, "$schema")) {
+        all.invalid(&path, "", "OpenAPIV3Schema 'schema' is not supported");
+    }
+    found.extend(all.finish_plainly());
 }
 
 /// The shape of one place, and of all below it.
@@ -177,31 +182,9 @@ fn junctors(found: &mut Found, schema: &Value, excused: bool, first_excused: boo
         nested(found, get(schema, "not"), false, &path.child("not"));
     }
     let pattern = text(schema, "pattern");
-    if let Some(why) = not_a_pattern(pattern) {
+    if let Some(why) = custom::wrong_pattern(pattern) {
         let said = format!("must be a valid regular expression, but isn't: error parsing regexp: {why}");
         found.invalid(path.child("pattern"), pattern, said);
-    }
-}
-
-/// What is wrong with an expression in Go's words, where both languages refuse it for the same reason.
-fn not_a_pattern(pattern: &str) -> Option<String> {
-    let said = Regex::new(pattern).err()?.to_string();
-    let said = |words: &str| said.contains(words);
-    if said("unclosed group") {
-        Some(format!("missing closing ): `{pattern}`"))
-    } else if said("unopened group") {
-        Some(format!("unexpected ): `{pattern}`"))
-    } else if said("unclosed character class") {
-        let from = pattern.rfind('[').unwrap_or(0);
-        Some(format!("missing closing ]: `{}`", pattern.get(from..).unwrap_or_default()))
-    } else if said("repetition operator missing expression") {
-        let operator = pattern.chars().find(|c| matches!(c, '*' | '+' | '?'))?;
-        Some(format!("missing argument to repetition operator: `{operator}`"))
-    } else if said("look-around") {
-        let at = ["(?=", "(?!"].into_iter().find(|words| pattern.contains(words))?;
-        Some(format!("invalid or unsupported Perl syntax: `{at}`"))
-    } else {
-        None
     }
 }
 
@@ -219,8 +202,10 @@ fn nested(found: &mut Found, schema: &Value, excused: bool, path: &Path) {
             found.forbidden(path.child(name), "must be empty to be structural");
         }
     }
+    // `false` is as good as nothing here.
+    let more = get(schema, "additionalProperties").as_bool() != Some(false);
     for name in ["additionalProperties", "default", "x-kubernetes-list-type", "x-kubernetes-map-type"] {
-        if has(schema, name) {
+        if has(schema, name) && (more || name != "additionalProperties") {
             found.forbidden(path.child(name), "must be undefined to be structural");
         }
     }
@@ -592,15 +577,43 @@ mod tests {
             ["properties[b]: Required value: because it is defined in s.openAPIV3Schema.oneOf[0].properties[b]"]
         );
         assert_eq!(of(json!({"$ref": "#/x"})), ["properties[a].$ref: Forbidden: $ref is not supported"]);
+        let closed = |more: Value| {
+            of(
+                json!({"type": "object", "properties": {"b": {"type": "string"}}, "not": {"additionalProperties": more}}),
+            )
+        };
+        assert_eq!(closed(json!(false)), none);
+        for more in [json!(true), json!({"minLength": 1})] {
+            let said = "properties[a].not.additionalProperties: Forbidden: must be undefined to be structural";
+            assert_eq!(closed(more), [said]);
+        }
         let metadata = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}});
         assert_eq!(said(json!({"type": "object", "properties": {"metadata": metadata}})), none);
     }
 
     #[test]
-    fn patterns_are_refused_for_what_both_languages_refuse() {
+    fn what_has_no_structure_is_refused() {
+        let at = "https://json-schema.org/draft-04/schema";
+        assert_eq!(
+            of(json!({"type": "string", "$schema": at})),
+            ["s.openAPIV3Schema: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"]
+        );
+        assert_eq!(
+            of(json!({"type": "word", "$schema": at})),
+            [
+                r#"properties[a].type: Unsupported value: "word": supported values: "array", "boolean", "integer", "number", "object", "string""#
+            ]
+        );
+    }
+
+    #[test]
+    fn patterns_are_read_as_go_reads_them() {
         let none = Vec::<String>::new();
         assert_eq!(of(json!({"type": "string", "pattern": "^a{2}$"})), none);
         assert_eq!(of(json!({"type": "string", "pattern": "a{"})), none);
+        assert_eq!(of(json!({"type": "string", "pattern": "^[^[]+$", "default": "a"})), none);
+        // Larger than what Rust matches: it refuses nothing.
+        assert_eq!(of(json!({"type": "string", "pattern": r"^(\pL{100}|\pN{100}){10}$", "default": "a"})), none);
         let but = "must be a valid regular expression, but isn't: error parsing regexp";
         for (pattern, why) in [
             ("(", "missing closing ): `(`"),
@@ -608,6 +621,7 @@ mod tests {
             ("[a", "missing closing ]: `[a`"),
             ("*", "missing argument to repetition operator: `*`"),
             ("a(?=b)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("a(?<!b)", "invalid named capture: `(?<!b)`"),
         ] {
             let expected = format!("properties[a].pattern: Invalid value: \"{pattern}\": {but}: {why}");
             assert_eq!(of(json!({"type": "string", "pattern": pattern})), [expected]);
@@ -616,6 +630,10 @@ mod tests {
 
     #[test]
     fn defaults_fit_and_keys_of_lists_are_there() {
+        assert_eq!(
+            of(json!({"type": "object", "default": {"kind": "K"}, "properties": {"c": {"type": "string"}}})),
+            ["properties[a].default: Invalid value: {\"kind\":\"K\"}: must not have unknown fields"]
+        );
         assert_eq!(
             of(json!({"type": "object", "default": {"b": 1}, "properties": {"c": {"type": "string"}}})),
             ["properties[a].default: Invalid value: {\"b\":1}: must not have unknown fields"]
