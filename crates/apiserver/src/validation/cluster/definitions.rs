@@ -25,7 +25,7 @@ pub(super) fn create(found: &mut Found, new: &Value) {
         }
     }
     found.plain_metadata(new, false, |_, _| Vec::new());
-    specification(found, spec);
+    specification(found, spec, &Value::Null);
     rest(found, new, None);
 }
 
@@ -33,7 +33,10 @@ pub(super) fn create(found: &mut Found, new: &Value) {
 pub(super) fn update(found: &mut Found, new: &Value, old: &Value) {
     found.plain_metadata_update(new, old);
     let (path, spec, before) = (Path::new("spec"), get(new, "spec"), get(old, "spec"));
-    specification(found, spec);
+    // What is stored stays, whatever was asked of it when it came: its finalizers must be able to go.
+    if !same(spec, before) {
+        specification(found, spec, before);
+    }
     let established = list(get(old, "status"), "conditions")
         .iter()
         .any(|condition| text(condition, "type") == "Established" && text(condition, "status") == "True");
@@ -143,8 +146,10 @@ fn shared<'a>(versions: &'a [Value], name: &str) -> Option<&'a Value> {
     versions.iter().all(|version| same(get(version, name), first)).then_some(first)
 }
 
-fn specification(found: &mut Found, spec: &Value) {
+/// `before` is what it was, if it was: schemas that were there are not looked at again.
+fn specification(found: &mut Found, spec: &Value, before: &Value) {
     let path = Path::new("spec");
+    let known = |schema: &Value| list(before, "versions").iter().any(|version| same(get(version, "schema"), schema));
     let group = text(spec, "group");
     if found.need(spec, "group", &path) {
         let complaints = names::is_dns1123_subdomain(group);
@@ -181,7 +186,7 @@ fn specification(found: &mut Found, spec: &Value) {
             found.invalid(path.child("name"), name, complaints.join(","));
         }
         deprecation(found, version, &path.child("deprecationWarning"));
-        if schema.is_none() {
+        if schema.is_none() && !known(get(version, "schema")) {
             schemas::check(found, get(version, "schema"), &path.child("schema"));
         }
         if subresources.is_none() {
@@ -234,7 +239,7 @@ fn specification(found: &mut Found, spec: &Value) {
         found.need(names, name, &path.child("names"));
     }
     resource_names(found, names, &path.child("names"));
-    if let Some(schema) = schema {
+    if let Some(schema) = schema.filter(|schema| !known(schema)) {
         schemas::check(found, schema, &path.child("validation"));
     }
     if let Some(subresources) = subresources {
@@ -394,5 +399,54 @@ fn conversion(found: &mut Found, conversion: &Value, path: &Path) {
     if !versions.iter().any(|version| matches!(*version, "v1" | "v1beta1")) {
         let all = go_json(get(webhook, "conversionReviewVersions"));
         found.push(shown::invalid(&field, all, "must include at least one of v1, v1beta1"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn definition(versions: &[(&str, &str)]) -> Value {
+        let versions: Vec<Value> = versions
+            .iter()
+            .map(|(name, pattern)| {
+                let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
+                json!({"name": name, "served": true, "storage": *name == "v1", "schema": {"openAPIV3Schema": schema}})
+            })
+            .collect();
+        json!({
+            "metadata": {"name": "as.x.y", "uid": "1", "resourceVersion": "1", "finalizers": ["x.y/wait"]},
+            "spec": {
+                "group": "x.y", "scope": "Namespaced", "versions": versions,
+                "names": {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"},
+            },
+            "status": {"storedVersions": ["v1"], "acceptedNames": {"plural": "as", "kind": "A"}},
+        })
+    }
+
+    fn said(new: &Value, old: &Value) -> Vec<String> {
+        let mut found = Found::default();
+        update(&mut found, new, old);
+        found.finish_plainly().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_schema_that_is_stored_stays() {
+        let none = Vec::<String>::new();
+        let old = definition(&[("v1", "(")]);
+        let mut created = Found::default();
+        create(&mut created, &old);
+        assert!(!created.is_empty());
+        let mut released = old.clone();
+        released["metadata"]["finalizers"] = json!([]);
+        assert_eq!(said(&released, &old), none);
+        assert_eq!(said(&definition(&[("v1", "("), ("v2", "a")]), &old), none);
+        let wrong = said(&definition(&[("v1", "("), ("v2", ")")]), &old);
+        assert!(matches!(wrong.as_slice(), [one] if one.starts_with("spec.versions[1].schema.")), "{wrong:?}");
+        let mut wrong = released.clone();
+        wrong["spec"]["scope"] = json!("Galaxy");
+        let scope = r#"spec.scope: Unsupported value: "Galaxy": supported values: "Cluster", "Namespaced""#;
+        assert_eq!(said(&wrong, &old), [scope]);
     }
 }
