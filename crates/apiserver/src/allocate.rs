@@ -98,8 +98,11 @@ fn families(object: &Value, new: bool) -> Result<(), Status> {
     if !fits || !asked.iter().all(known) {
         return Ok(());
     }
+    // Nobody knows the endpoints of a service without an address and without a selector: it may ask for anything, and who says no policy
+    // means both families.
+    let headless = spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     let mut errors = Vec::new();
-    if new && matches!(policy, None | Some("SingleStack")) {
+    if new && policy.map_or(!headless, |policy| policy == "SingleStack") {
         for (count, what) in [(addresses.len(), "cluster IPs"), (asked.len(), "IP families")] {
             if count == 2 {
                 let said =
@@ -114,8 +117,6 @@ fn families(object: &Value, new: bool) -> Result<(), Status> {
             errors.push(FieldError::invalid(field, &json!(addresses), "IPv6 is not configured on this cluster"));
         }
     }
-    // Nobody knows the endpoints of a service without an address and without a selector: it may ask for anything.
-    let headless = spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     if errors.is_empty() && !headless {
         if policy == Some("RequireDualStack") {
             let said = "this cluster is not configured for dual-stack services";
@@ -255,4 +256,30 @@ fn numbers(service: &Value) -> Vec<i64> {
 fn taken<T: Ord>(core: &Core, object: &Value, of: impl Fn(&Value) -> Vec<T>) -> BTreeSet<T> {
     let itself = |service: &Value| service["metadata"]["uid"] == object["metadata"]["uid"];
     core.list("", "services", None).iter().filter(|service| !itself(service)).flat_map(|service| of(service)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_of_two_families_needs_a_policy_unless_it_has_no_address_and_no_selector() {
+        let both = |more: Value| {
+            let mut spec = json!({"ipFamilies": ["IPv4", "IPv6"]});
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            families(&json!({"metadata": {"name": "s"}, "spec": spec}), true).err().map(|status| status.message)
+        };
+        let headless = json!({"clusterIP": "None"});
+        assert_eq!(both(headless), None);
+        let asked = json!({"clusterIP": "None", "ipFamilyPolicy": "PreferDualStack"});
+        assert_eq!(both(asked), None);
+        for refused in [
+            json!({}),
+            json!({"clusterIP": "None", "selector": {"a": "b"}}),
+            json!({"clusterIP": "None", "ipFamilyPolicy": "SingleStack"}),
+        ] {
+            let said = both(refused.clone()).unwrap_or_default();
+            assert!(said.contains("when multiple IP families are specified"), "{refused}: {said}");
+        }
+    }
 }
