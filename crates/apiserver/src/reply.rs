@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http::{Response, StatusCode};
+use plimsoll_engine::collections::Set;
 use plimsoll_schema::{Schema, Table, Type, protobuf};
 use serde_json::{Value, json};
 
@@ -149,12 +150,72 @@ pub fn table(core: &Core, served: &Served, content: Content<'_>, include: &str, 
     }
 }
 
+/// How many characters of warnings an answer may have before each is cut, and what each is cut to; upstream's numbers.
+const WARNINGS: usize = 4096;
+const CUT_WARNING: usize = 256;
+
 /// Adds `Warning` headers.
 pub fn warn(response: &mut Response<Body>, warnings: &[String]) {
-    for text in warnings {
+    for text in told(warnings) {
         let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
             response.headers_mut().append(WARNING, value);
         }
+    }
+}
+
+/// The warnings that are told: each once, none that is no header, and cut where they are too many.
+fn told(warnings: &[String]) -> Vec<&str> {
+    let mut seen = Set::default();
+    let sent = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
+    let all: Vec<&str> = warnings.iter().map(String::as_str).filter(sent).filter(|text| seen.insert(*text)).collect();
+    let mut total = 0;
+    let over = all.iter().position(|text| {
+        total += text.chars().count();
+        total > WARNINGS
+    });
+    let Some(over) = over else { return all };
+    // What came before the one that is too much is told in any case, cut as it is.
+    let mut written = 0;
+    let cut = all.into_iter().enumerate().map_while(|(i, text)| {
+        if i > over && written >= WARNINGS {
+            return None;
+        }
+        let end = text.char_indices().nth(CUT_WARNING).map_or(text.len(), |(end, _)| end);
+        let text = text.get(..end).unwrap_or(text);
+        written += text.chars().count();
+        Some(text)
+    });
+    cut.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(warnings: &[String]) -> Vec<String> {
+        let mut response = Response::new(Body::full(""));
+        warn(&mut response, warnings);
+        let all = response.headers().get_all(WARNING).iter();
+        all.map(|value| String::from_utf8(value.as_bytes().to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn warnings_are_told_once_and_in_any_letters() {
+        let warnings = ["a \"b\" \\", "", "two\nlines", "über", "über"].map(str::to_owned);
+        assert_eq!(headers(&warnings), [r#"299 - "a \"b\" \\""#, "299 - \"über\""]);
+    }
+
+    #[test]
+    fn too_many_warnings_are_cut() {
+        let long = |letter: &str| letter.repeat(1000);
+        let four = ["a", "b", "c", "ä"].map(long);
+        assert_eq!(told(&four), four);
+        let five = ["a", "b", "c", "d", "ä"].map(long);
+        assert_eq!(told(&five), ["a", "b", "c", "d", "ä"].map(|letter| letter.repeat(256)));
+        let short: Vec<String> = (10_000..60_000).map(|i| format!("{i}{}", "x".repeat(251))).collect();
+        assert_eq!(told(&short).len(), 17, "the first that is too much, and all before it");
+        let tiny: Vec<String> = (10_000..60_000).map(|i| format!("{i}")).collect();
+        assert_eq!(told(&tiny).len(), 820);
     }
 }

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_engine::collections::Set;
 use serde_json::{Value, json};
 
 use crate::apply::{self, Manager, Target, Versions};
@@ -215,17 +216,17 @@ impl Call {
             }
             None => {
                 let warnings = self.prepared(|context| strategy::prepare_create(kind, &mut new, context));
-                self.warn(warnings);
+                self.warnings.extend(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
                 (validation::create(kind, &new), strategy::warnings_on_create(kind, &new))
             }
         };
         self.refuse(&new, &errors)?;
-        self.warn(warnings);
+        self.warnings.extend(warnings);
         let request = self.admission(admission::Operation::Create, None, name(&new), dry_run);
         let warnings = admission::validate(&request, &new, &*self.core)?;
-        self.warn(warnings);
+        self.warnings.extend(warnings);
         crate::guard::on_write(self, &new, None)?;
         Ok(new)
     }
@@ -235,31 +236,14 @@ impl Call {
         let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
             return;
         };
-        let (mut once, mut again) = (Vec::new(), Vec::new());
-        for owner in owners.drain(..) {
-            if once.contains(&owner) {
-                again.push(owner["uid"].as_str().unwrap_or_default().to_owned());
-            } else {
-                once.push(owner);
-            }
-        }
-        *owners = once;
+        let again = repeated(owners);
         if !again.is_empty() {
             let when = if patched { " after mutating admission happens" } else { "" };
-            self.warn(vec![format!(
+            self.warnings.push(format!(
                 ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may \
                  reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
                 again.join(", ")
-            )]);
-        }
-    }
-
-    /// Adds warnings that are not there yet.
-    fn warn(&mut self, warnings: Vec<String>) {
-        for warning in warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
-            }
+            ));
         }
     }
 
@@ -393,13 +377,26 @@ impl Call {
             }
         };
         self.refuse(&new, &errors)?;
-        self.warn(warnings);
+        self.warnings.extend(warnings);
         let request = self.admission(admission::Operation::Update, Some(old), name(old), dry_run);
         let warnings = admission::validate(&request, &new, &*self.core)?;
-        self.warn(warnings);
+        self.warnings.extend(warnings);
         crate::guard::on_write(self, &new, Some(old))?;
         Ok(new)
     }
+}
+
+/// Takes owners that are there again, and returns their uids.
+fn repeated(owners: &mut Vec<Value>) -> Vec<String> {
+    let (mut seen, mut again) = (Set::default(), Vec::new());
+    owners.retain(|owner| {
+        let new = seen.insert(owner.clone());
+        if !new {
+            again.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        }
+        new
+    });
+    again
 }
 
 /// What a client cannot change in the metadata, whatever it sends.
@@ -459,5 +456,22 @@ impl Versions for OtherVersions {
         convert::from_stored(other, &mut value);
         value["apiVersion"] = api_version.into();
         Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_that_are_there_again_go() {
+        let owner = |uid: &str, name: &str| json!({"uid": uid, "name": name});
+        let mut owners = vec![owner("1", "a"), owner("1", "b"), owner("2", "a"), owner("1", "b"), owner("1", "a")];
+        assert_eq!(repeated(&mut owners), ["1", "1"]);
+        assert_eq!(owners, [owner("1", "a"), owner("1", "b"), owner("2", "a")]);
+        // Many of one uid are told apart without a look at each pair.
+        let mut many: Vec<Value> = (0..40_000).map(|i| owner("1", &i.to_string())).collect();
+        assert!(repeated(&mut many).is_empty());
+        assert_eq!(many.len(), 40_000);
     }
 }

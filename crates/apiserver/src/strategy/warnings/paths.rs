@@ -80,14 +80,24 @@ fn projection(source: &Value) -> Vec<File> {
     }
 }
 
+/// How many warnings are looked for. An answer has room for 4096 letters of them, so nobody misses the others.
+const MOST: usize = 4096;
+
+/// Whether a path is another, or within it.
+fn holds(outer: &str, inner: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Each file against those before it: the same path, or one within the other.
 fn within(volume: &str, shown: &str, files: Vec<File>, out: &mut Vec<String>) {
     let mut before: Vec<File> = Vec::new();
     for mut file in files {
         file.path.truncate(file.path.trim_end_matches('/').len());
-        let holds = |outer: &str, inner: &str| format!("{inner}/").starts_with(&format!("{outer}/"));
         for other in before.iter().filter(|other| !other.path.is_empty() && !file.path.is_empty()) {
             if holds(&other.path, &file.path) || holds(&file.path, &other.path) {
+                if out.len() >= MOST {
+                    return;
+                }
                 out.push(format!(
                     "volume {volume} ({shown}): overlapping paths: {} with {}",
                     file.shown(),
@@ -122,5 +132,12 @@ mod tests {
                 r#"volume "p" (Projected): overlapping paths: "t" (ServiceAccountToken) with "t" (Secret "s")"#,
             ]
         );
+    }
+    #[test]
+    fn of_many_that_hide_one_another_some_are_named() {
+        let items: Vec<Value> = (0..2000).map(|_| json!({"key": "a", "path": "x"})).collect();
+        let mut out = Vec::new();
+        overlapping(&[json!({"name": "c", "secret": {"secretName": "s", "items": items}})], &mut out);
+        assert_eq!(out.len(), MOST);
     }
 }
