@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Level, Policy};
+use crate::field::go_quoted;
 use crate::value::{get, int, is_true, list, text, texts};
 
 /// The version that has every rule below.
@@ -24,7 +25,7 @@ pub(super) fn violations(policy: Policy, pod: &Value) -> Vec<Violation> {
     if policy.level == Level::Privileged {
         return Vec::new();
     }
-    let minor = policy.minor.unwrap_or(LATEST).min(LATEST);
+    let minor = policy.minor.and_then(|minor| u32::try_from(minor).ok()).map_or(LATEST, |minor| minor.min(LATEST));
     let restricted = policy.level == Level::Restricted;
     // Since 1.25 Windows is excused from what it does not have, since 1.35 users of their own are from being root.
     let windows = minor >= 25 && text(pod, &["spec", "os", "name"]) == "windows";
@@ -107,7 +108,7 @@ fn app_armor(pod: &Value) -> Found {
             key.starts_with(ANNOTATION)
                 && !(value.is_empty() || *value == "runtime/default" || value.starts_with("localhost/"))
         })
-        .map(|(key, value)| format!("{key}={value:?}"))
+        .map(|(key, value)| format!("{key}={}", go_quoted(value)))
         .collect();
     annotations.sort();
     let word = plural("annotation", "annotations", annotations.len());
@@ -267,7 +268,7 @@ fn seccomp_annotations(pod: &Value) -> Found {
         let allowed = matches!(*value, "runtime/default" | "docker/default") || value.starts_with("localhost/");
         keys.contains(*key) && !allowed
     });
-    let bad: BTreeSet<String> = bad.map(|(key, value)| format!("{key}={value:?}")).collect();
+    let bad: BTreeSet<String> = bad.map(|(key, value)| format!("{key}={}", go_quoted(value))).collect();
     let word = plural("annotation", "annotations", bad.len());
     let shown = bad.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     (!bad.is_empty()).then(|| ("seccompProfile", format!("forbidden {word} {shown}")))

@@ -43,7 +43,7 @@ impl Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Policy {
     level: Level,
-    minor: Option<u32>,
+    minor: Option<i64>,
 }
 
 impl std::fmt::Display for Policy {
@@ -111,7 +111,7 @@ fn wrong(key: &str, value: &str, why: &str) -> FieldError {
 }
 
 /// The 5 of `v1.5`.
-fn minor(text: &str) -> Option<u32> {
+fn minor(text: &str) -> Option<i64> {
     let digits = text.strip_prefix("v1.")?;
     let canonical = digits == "0" || !digits.starts_with('0');
     (canonical && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?

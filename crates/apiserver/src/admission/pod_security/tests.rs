@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::checks::violations;
 use super::{Level, Policies, Policy, details, minor, significant};
 
-fn said(level: Level, minor: Option<u32>, pod: &Value) -> Vec<&'static str> {
+fn said(level: Level, minor: Option<i64>, pod: &Value) -> Vec<&'static str> {
     violations(Policy { level, minor }, pod).into_iter().map(|violation| violation.reason).collect()
 }
 
@@ -59,6 +59,20 @@ fn what_is_wrong_names_who_did_it() {
 }
 
 #[test]
+fn annotations_are_shown_in_gos_quotes() {
+    let of = |minor, key: &str| {
+        let pod = json!({"metadata": {"annotations": {key: "a\u{7}\u{1b}é\u{85}'"}}, "spec": {"containers": [{"name": "c"}]}});
+        details(&violations(Policy { level: Level::Baseline, minor }, &pod))
+    };
+    let seccomp = "container.seccomp.security.alpha.kubernetes.io/c";
+    let shown = r#""a\a\x1bé\u0085'""#;
+    assert_eq!(of(Some(18), seccomp), format!("seccompProfile (forbidden annotation {seccomp}={shown})"));
+    let armor = "container.apparmor.security.beta.kubernetes.io/c";
+    let said = "annotation must not set AppArmor profile type to";
+    assert_eq!(of(None, armor), format!("forbidden AppArmor profile ({said} \"{armor}={shown}\")"));
+}
+
+#[test]
 fn labels_are_read_as_levels_and_versions() {
     let of = |labels: Value| Policies::of(&json!({"metadata": {"labels": labels}}));
     let enforced = of(
@@ -75,6 +89,10 @@ fn labels_are_read_as_levels_and_versions() {
     let wrong = of(json!({"pod-security.kubernetes.io/enforce": "odd", "pod-security.kubernetes.io/audit": "odd"}));
     assert_eq!((wrong.enforce.level, wrong.warn.level, wrong.errors.len()), (Level::Restricted, Level::Privileged, 2));
     assert_eq!([minor("v1.0"), minor("v1.07"), minor("v1."), minor("v2.1")], [Some(0), None, None, None]);
+    let versions = [minor("v1.99999999999"), minor("v1.99999999999999999999")];
+    assert_eq!(versions, [Some(99_999_999_999), None], "what fits Go's numbers");
+    let port = json!({"spec": {"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}});
+    assert_eq!(said(Level::Baseline, versions[0], &port), ["hostPort"]);
 }
 
 #[test]
