@@ -60,7 +60,8 @@ fn time(text: &str, micro: bool) -> Result<Value, DecodeError> {
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     if let Some(rest) = text.get(19..).filter(|_| micro && parsed.is_some()) {
         // Go wants the six digits of the layout, no fewer and no more.
-        let digits = rest.strip_prefix('.').map_or(0, |digits| digits.bytes().take_while(u8::is_ascii_digit).count());
+        let digits =
+            rest.strip_prefix(['.', ',']).map_or(0, |digits| digits.bytes().take_while(u8::is_ascii_digit).count());
         let unread = match digits {
             0..6 => Some((rest, ".000000")),
             6 => None,

@@ -79,6 +79,17 @@ fn quantities_and_times_have_one_form() {
 }
 
 #[test]
+fn a_comma_begins_a_fraction_too() {
+    let (lease, _) = round(
+        ("coordination.k8s.io", "v1", "Lease"),
+        json!({"metadata": {"creationTimestamp": "2026-11-16T03:00:00,5Z"}, "spec": {"renewTime": "2026-11-16T03:00:00,500000Z"}}),
+    );
+    let lease = lease.unwrap();
+    assert_eq!(lease["metadata"]["creationTimestamp"], json!("2026-11-16T03:00:00Z"));
+    assert_eq!(lease["spec"]["renewTime"], json!("2026-11-16T03:00:00.500000Z"));
+}
+
+#[test]
 fn canonical_form_is_stable() {
     let (once, _) = round(("", "v1", "Service"), json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}));
     let once = once.unwrap();
