@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::admission::Cluster as _;
+use crate::field::go_quoted;
 use crate::health;
 use crate::reply::Reply;
 use crate::status::Status;
@@ -12,12 +13,27 @@ use crate::verbs::Call;
 impl Call {
     /// Answers a request that upstream hands on to a node.
     pub(super) fn needs_a_node(&self, what: &str) -> Result<Reply, Status> {
-        let name = &self.path.name;
-        if self.served.resource.resource == "services" && !self.has_endpoints(name) {
-            let why = format!("no endpoints available for service \"{name}\"");
-            return Err(Status::new(503, "ServiceUnavailable", why));
-        }
+        let id = self.path.name.as_str();
+        let (name, port) = if what == "proxy" {
+            let invalid = || format!("invalid {} request {}", self.served.kind.to_lowercase(), go_quoted(id));
+            name_and_port(id).ok_or_else(|| Status::bad_request(invalid()))?
+        } else {
+            (id, "")
+        };
         let stored = self.core.store.get(&self.served.key, self.scope(), name);
+        if self.served.resource.resource == "services" {
+            if let Ok(port) = port.parse::<i64>() {
+                let service = stored.as_ref().ok_or_else(|| Status::not_found(self.served.name(), name))?;
+                let service = self.core.value(&self.served, service)?;
+                let ports = service["spec"]["ports"].as_array().into_iter().flatten();
+                if !ports.into_iter().any(|known| known["port"] == port) {
+                    return Err(out_of_service(format!("no service port {port} found for service \"{name}\"")));
+                }
+            }
+            if !self.has_endpoints(name) {
+                return Err(out_of_service(format!("no endpoints available for service \"{name}\"")));
+            }
+        }
         let object = stored.ok_or_else(|| Status::not_found(self.served.name(), name))?;
         if self.served.resource.resource != "pods" {
             let resource = &self.served.resource.resource;
@@ -58,6 +74,21 @@ impl Call {
     }
 }
 
+/// What a proxy is asked for: `name`, `name:port` or `scheme:name:port`.
+fn name_and_port(id: &str) -> Option<(&str, &str)> {
+    let parts: Vec<&str> = id.split(':').collect();
+    let (name, port) = match parts.as_slice() {
+        [name] => (*name, ""),
+        [name, port] | ["" | "http" | "https", name, port] => (*name, *port),
+        _ => return None,
+    };
+    (!name.is_empty()).then_some((name, port))
+}
+
+fn out_of_service(sentence: String) -> Status {
+    Status::new(503, "ServiceUnavailable", sentence)
+}
+
 fn unavailable(sentence: String) -> Status {
     Status::new(501, "NotImplemented", sentence)
 }
@@ -87,6 +118,21 @@ fn container(pod: &Value, name: &str, asked: &str) -> Result<(), Status> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_proxy_is_asked_for_by_name_and_port() {
+        for (id, of) in [
+            ("s", Some(("s", ""))),
+            ("s:web", Some(("s", "web"))),
+            ("https:s:443", Some(("s", "443"))),
+            (":s:", Some(("s", ""))),
+            ("ftp:s:21", None),
+            (":80", None),
+            ("a:b:c:d", None),
+        ] {
+            assert_eq!(name_and_port(id), of, "{id}");
+        }
+    }
 
     #[test]
     fn a_container_must_be_the_pods() {
