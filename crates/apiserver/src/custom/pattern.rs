@@ -4,10 +4,15 @@
 //! ASCII only, and `\Q…\E` and octal escapes are Go's alone. So an expression is read as Go reads it, which also finds what Go refuses,
 //! and written anew for Rust with every letter that could mean anything escaped.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 
 /// The most often that a part may be repeated, repetitions of repetitions included; Go's number.
 const MOST_REPEATS: u32 = 1000;
+
+/// Longer expressions are taken unread and match anything: a definition may have hundreds, and the server reads them before it answers.
+const LONGEST: usize = 8192;
 
 /// The named classes. Those of Rust are the same.
 const NAMED: [&str; 14] = [
@@ -17,18 +22,22 @@ const NAMED: [&str; 14] = [
 
 /// An expression, where Rust can match it. Go may have larger ones, and letters that are no characters.
 pub(super) fn compile(go: &str) -> Option<Regex> {
+    if go.len() > LONGEST {
+        return None;
+    }
     Regex::new(&to_rust(go).ok()?).ok()
 }
 
 /// What is wrong with an expression, in Go's words.
 pub(crate) fn wrong_pattern(go: &str) -> Option<String> {
-    if go.is_empty() { None } else { to_rust(go).err() }
+    if go.is_empty() || go.len() > LONGEST { None } else { to_rust(go).err() }
 }
 
 /// An expression in Rust's language that matches what `go` matches. What groups capture is of no interest here.
 fn to_rust(go: &str) -> Result<String, String> {
     let out = String::with_capacity(go.len());
-    let mut reader = Reader { go, at: 0, out, whole: Group::default(), groups: Vec::new() };
+    let (whole, properties) = (Group::default(), BTreeSet::new());
+    let mut reader = Reader { go, at: 0, out, whole, groups: Vec::new(), properties };
     reader.read()?;
     Ok(reader.out)
 }
@@ -65,6 +74,8 @@ struct Reader<'a> {
     whole: Group,
     /// Those that are open, the innermost last.
     groups: Vec<Group>,
+    /// Categories and scripts that are known to be some: finding that out is dear.
+    properties: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -392,8 +403,12 @@ impl<'a> Reader<'a> {
         let letter = if rest.starts_with("\\P") == not { 'p' } else { 'P' };
         let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' '));
         let known = ["gc", "sc"].into_iter().map(|of| format!("\\{letter}{{{of}={name}}}"));
-        match known.filter(|_| plain).find(|rust| Regex::new(rust).is_ok()) {
-            Some(rust) => self.out.push_str(&rust),
+        let is_known = |rust: &String| self.properties.contains(rust) || Regex::new(rust).is_ok();
+        match known.filter(|_| plain).find(is_known) {
+            Some(rust) => {
+                self.out.push_str(&rust);
+                self.properties.insert(rust);
+            }
             None => return wrong("invalid character class range", self.since(start)),
         }
         Ok(())
@@ -464,6 +479,13 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_is_taken_unread() {
+        let (long, longer) = ("(".repeat(LONGEST), "(".repeat(LONGEST + 1));
+        assert!(wrong_pattern(&long).is_some() && wrong_pattern(&longer).is_none());
+        assert!(compile(&"a".repeat(LONGEST + 1)).is_none() && compile(&"a".repeat(LONGEST)).is_some());
+    }
 
     #[test]
     fn what_is_no_operator_in_go_stands_for_itself() {
