@@ -130,7 +130,9 @@ fn missing(source: &Source, key: &ObjectKey) -> Failure {
     const MAKERS: [&str; 10] =
         ["deploy", "deployment", "sts", "statefulset", "ds", "daemonset", "rs", "replicaset", "rc", "job"];
     let failure = Failure::new(format!("pod {key} is not in {}", source.name));
-    if MAKERS.contains(&key.namespace.trim_end_matches('s')) || MAKERS.contains(&&*key.namespace) {
+    let is_maker =
+        MAKERS.iter().any(|kind| key.namespace.strip_prefix(*kind).is_some_and(|end| matches!(end, "" | "s")));
+    if is_maker && !source.catalog.has_namespace(&key.namespace) {
         return failure.help("only pods are placed: `kubectl get pods` lists those that a workload has made");
     }
     let near = |other: &ObjectKey| {
