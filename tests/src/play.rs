@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use plimsoll_schema::{Schema, Table, Type, protobuf};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
 use crate::identities::{self, ADMIN};
@@ -25,6 +25,8 @@ const HEADERS: [&str; 5] = ["content-type", "warning", "retry-after", "cache-con
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long nothing must come where nothing may come.
 const QUIET: Duration = Duration::from_millis(400);
+/// The pause before something is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Plays it; each answer is `{status, headers, body}`, or `{events}` of a read.
 pub async fn play(client: &Client, scenario: &Scenario) -> Result<Vec<Value>> {
@@ -39,7 +41,7 @@ pub async fn play(client: &Client, scenario: &Scenario) -> Result<Vec<Value>> {
     let mut answers = Vec::new();
     for (index, step) in scenario.steps.iter().enumerate() {
         let step = step.filled(&player.values);
-        let answer = player.step(&step).await;
+        let answer = if step.until.is_empty() { player.step(&step).await } else { player.until(&step).await };
         answers.push(answer.with_context(|| format!("{}, step {} ({})", scenario.name, index + 1, step.call))?);
     }
     Ok(answers)
@@ -102,6 +104,23 @@ impl Player<'_> {
         }
         let body = self.normal.value(body);
         Ok(json!({"status": status, "headers": headers, "body": body}))
+    }
+
+    /// Asks until the answer is as it must be. That it came to be so is all that is compared: how often it was asked says nothing.
+    async fn until(&self, step: &Step) -> Result<Value> {
+        let mut last = Value::Null;
+        let asking = async {
+            loop {
+                let answer = self.client.send(request(step)?).await?.into_body().collect().await?.to_bytes();
+                last = serde_json::from_slice(&answer).unwrap_or_default();
+                if step.until.iter().all(|(pointer, wanted)| last.pointer(pointer) == Some(wanted)) {
+                    return anyhow::Ok(json!({"until": step.until}));
+                }
+                sleep(PAUSE).await;
+            }
+        };
+        let asked = timeout(PATIENCE, asking).await;
+        asked.with_context(|| format!("the last answer is still {last}"))?
     }
 
     fn headers(&mut self, headers: &HeaderMap) -> BTreeMap<String, String> {

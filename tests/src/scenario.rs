@@ -6,6 +6,9 @@
 //! - do: POST /api/v1/namespaces/${ns}/configmaps      # METHOD path?query
 //!   body: {metadata: {name: a}}                       # or raw: '{"as it is'
 //!   keep: {version: /metadata/resourceVersion}        # for ${version} in later steps
+//! - do: POST /api/v1/namespaces/${ns}/configmaps?dryRun=All
+//!   body: {metadata: {name: a}}
+//!   until: {/code: 409}                               # asked again until the answer has this: what was written is acted upon later
 //! - watch: w                                          # opens a watch named w
 //!   do: GET /api/v1/namespaces/${ns}/configmaps?watch=true&resourceVersion=${version}
 //! - read: w                                           # its next events
@@ -78,6 +81,8 @@ pub struct Step {
     pub unordered: Vec<String>,
     /// Only these parts of the body are compared: JSON pointers.
     pub only: Vec<String>,
+    /// Asked again until the body has this: JSON pointer to value.
+    pub until: BTreeMap<String, Value>,
     /// The step is taken once for each of these.
     pub each: Vec<String>,
 }

@@ -2,18 +2,22 @@
 //!
 //! `UPDATE=1` also writes upstream's answers down, for the replay of `recorded.rs`; `ONLY=name,name` plays some of the scenarios.
 
-#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 
 use plimsoll_tests::embedded::Embedded;
 use plimsoll_tests::suite::{Theirs, run};
+use plimsoll_tests::takes::takes;
 use plimsoll_tests::upstream::{Options, Upstream};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_servers_answer_alike() {
-    let upstream = Upstream::start(Options::default()).await.unwrap();
-    let embedded = Embedded::start(false).await.unwrap();
     let record = std::env::var_os("UPDATE").is_some();
-    if let Err(differences) = run(&embedded.client, Theirs::Live(&upstream.client, record)).await {
+    let played = takes(async |take| {
+        let upstream = Upstream::start(Options::default()).await?;
+        let embedded = Embedded::start(false).await?;
+        run(&embedded.client, Theirs::Live(&upstream.client, record), take).await
+    });
+    if let Err(differences) = played.await {
         panic!("{differences:#}");
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! The sessions are in `tests/kubectl`; `ONLY=name,name` plays some of them.
 
-#![allow(clippy::unwrap_used, reason = "a test: what is missing is a failure")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test: what is missing is a failure")]
 
 use std::path::Path;
 
 use plimsoll_tests::embedded::Embedded;
-use plimsoll_tests::files::is_played;
 use plimsoll_tests::session::{Player, difference, parse};
+use plimsoll_tests::takes::{Take, Wrong, takes};
 use plimsoll_tests::upstream::{Content, Options, Upstream, kube_controller_manager};
 
 /// What the embedded server does itself. Without it no namespace would ever end.
@@ -16,30 +16,35 @@ const CONTROLLERS: &str = "garbage-collector-controller,namespace-controller,clu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_sees_no_difference() {
-    let upstream = Upstream::start(Options::default()).await.unwrap();
-    let embedded = Embedded::start(true).await.unwrap();
-    let _controllers =
-        kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS, Content::Protobuf).unwrap();
-    let (theirs, ours) = (upstream.client.url(), embedded.client.url());
-    let (their_config, our_config) = (upstream.kubeconfig.clone(), embedded.kubeconfig.clone());
-    let differences = tokio::task::spawn_blocking(move || {
-        let theirs = Player::new(&their_config, &theirs).unwrap();
-        let ours = Player::new(&our_config, &ours).unwrap();
-        play_all(&theirs, &ours)
+    let played = takes(async |take| {
+        let upstream = Upstream::start(Options::default()).await?;
+        let embedded = Embedded::start(true).await?;
+        let _controllers =
+            kube_controller_manager(upstream.folder(), &upstream.kubeconfig, CONTROLLERS, Content::Protobuf)?;
+        let (theirs, ours) = (upstream.client.url(), embedded.client.url());
+        let (their_config, our_config) = (upstream.kubeconfig.clone(), embedded.kubeconfig.clone());
+        let take = take.clone();
+        let played = tokio::task::spawn_blocking(move || {
+            let theirs = Player::new(&their_config, &theirs).unwrap();
+            let ours = Player::new(&our_config, &ours).unwrap();
+            play_all(&theirs, &ours, &take)
+        });
+        Ok(played.await?)
     });
-    let differences = differences.await.unwrap();
-    assert!(differences.is_empty(), "{differences}");
+    if let Err(differences) = played.await {
+        panic!("{differences:#}");
+    }
 }
 
-fn play_all(theirs: &Player, ours: &Player) -> String {
+fn play_all(theirs: &Player, ours: &Player, take: &Take) -> Wrong {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kubectl");
     let mut sessions: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     sessions.retain(|path| path.extension().is_some_and(|end| end == "session"));
     sessions.sort();
-    let mut all = String::new();
+    let mut wrong = Wrong::new();
     for path in sessions {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if !is_played(&name) {
+        if !take.plays(&name) {
             continue;
         }
         let steps = parse(&std::fs::read_to_string(&path).unwrap());
@@ -51,9 +56,9 @@ fn play_all(theirs: &Player, ours: &Player) -> String {
         for ((step, theirs), ours) in steps.iter().zip(&theirs).zip(&ours) {
             let found = difference(theirs, ours);
             if step.differs.is_none() && !found.is_empty() {
-                all += &format!("{name}:{}: {}\n{found}", step.line, step.command);
+                *wrong.entry(name.clone()).or_default() += &format!("line {}: {}\n{found}", step.line, step.command);
             }
         }
     }
-    all
+    wrong
 }

@@ -11,6 +11,7 @@ use super::outcome::{Outcome, SCHEDULER, differences};
 use super::play::Player;
 use super::records;
 use super::scenario::{Scenario, Subject};
+use crate::takes::{Take, Wrong, told};
 
 /// What all scenarios came to, by name.
 #[derive(Debug)]
@@ -29,8 +30,20 @@ pub async fn play_all(server: &Server, cast: Cast, tag: &str) -> Result<Outcomes
     play_some(server, cast, tag, |_| true).await
 }
 
-/// Plays those that a predicate picks.
+/// Plays those that a predicate picks; on a real server some again, where they came out wrong.
 pub async fn play_some(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&Scenario) -> bool) -> Result<Outcomes> {
+    let mut take = Take::first();
+    let mut played = play_once(server, cast, tag, picked).await?;
+    while let (true, Some(next)) = (server.is_real(), take.next(&played.wrong(|_| true))) {
+        let tag = format!("{tag}{}", next.tag());
+        let again = play_once(server, cast, &tag, |scenario| next.plays(&scenario.name)).await?;
+        played.outcomes.extend(again.outcomes);
+        take = next;
+    }
+    Ok(played)
+}
+
+async fn play_once(server: &Server, cast: Cast, tag: &str, picked: impl Fn(&Scenario) -> bool) -> Result<Outcomes> {
     let mut scenarios = Scenario::all(cast.subject)?;
     scenarios.retain(picked);
     let looks = observe(server.client().clone(), &OBSERVED).await?;
@@ -110,25 +123,24 @@ impl Outcomes {
         if wrong.is_empty() {
             return Ok(());
         }
-        bail!("{name}:\n  {}", wrong.join("\n  "))
+        bail!("  {}", wrong.join("\n  "))
+    }
+
+    /// What is wrong with each that a predicate picks.
+    fn wrong(&self, picked: impl Fn(&Scenario) -> bool) -> Wrong {
+        let wrong = |scenario: &Scenario| Some((scenario.name.clone(), format!("{:#}", self.check(scenario).err()?)));
+        self.scenarios.iter().filter(|scenario| picked(scenario)).filter_map(wrong).collect()
     }
 
     /// Checks all scenarios that a predicate picks, and tells all that is wrong at once.
     pub fn check_all(&self, picked: impl Fn(&Scenario) -> bool) -> Result<()> {
-        let mut wrong = Vec::new();
-        let (mut all, mut bad) = (0, 0);
-        for scenario in self.scenarios.iter().filter(|scenario| picked(scenario)) {
-            all += 1;
-            if let Err(why) = self.check(scenario) {
-                bad += 1;
-                wrong.push(format!("{why:#}"));
-            }
-        }
+        let all = self.scenarios.iter().filter(|scenario| picked(scenario)).count();
+        let wrong = self.wrong(picked);
         if all == 0 {
             bail!("no scenario shows it");
         }
-        if bad > 0 {
-            bail!("{bad} of {all} scenarios:\n{}", wrong.join("\n"));
+        if !wrong.is_empty() {
+            bail!("{} of {all} scenarios:\n{}", wrong.len(), told(&wrong));
         }
         Ok(())
     }

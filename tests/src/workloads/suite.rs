@@ -11,6 +11,7 @@ use super::ground::Ground;
 use super::outcome::races;
 use super::play::Player;
 use super::story::{Story, folder};
+use crate::takes::{Take, Wrong, told};
 use crate::volumes::outcome::{Outcome, differences};
 use crate::volumes::records::{self, Records};
 use crate::volumes::stage::Stage;
@@ -30,21 +31,24 @@ pub struct Outcomes {
     stories: Vec<Story>,
 }
 
-/// Plays all on the real control plane: those that leave the nodes alone side by side, then the others one by one.
+/// Plays all on the real control plane: those that leave the nodes alone side by side, then the others one by one, and then those again
+/// that came out wrong.
 pub async fn play_real() -> Result<Outcomes> {
     let stories = Story::all()?;
     let mut ground = Ground::real().await?;
     let (alone, together): (Vec<&Story>, Vec<&Story>) = stories.iter().partition(|story| story.alone);
     let mut outcomes = side_by_side(&ground, &together).await?;
-    for (index, story) in alone.into_iter().enumerate() {
-        let outcome = match ground.renew_nodes().await {
-            Ok(()) => player(&ground, story, format!("alone{index:02}")).play().await,
-            Err(why) => Outcome { state: Value::Null, failure: Some(format!("not played: {why:#}")) },
-        };
-        outcomes.insert(story.name.clone(), outcome);
+    outcomes.extend(one_by_one(&mut ground, &alone, "alone").await);
+    let mut played = Outcomes { outcomes, stories };
+    let mut take = Take::first();
+    while let Some(next) = take.next(&played.wrong()) {
+        let again: Vec<&Story> = played.stories.iter().filter(|story| next.plays(&story.name)).collect();
+        let outcomes = one_by_one(&mut ground, &again, &next.tag()).await;
+        played.outcomes.extend(outcomes);
+        take = next;
     }
     ground.alive()?;
-    Ok(Outcomes { outcomes, stories })
+    Ok(played)
 }
 
 /// Plays all on ours: those that do something to nodes have one of their own each.
@@ -76,6 +80,18 @@ pub async fn play_ours() -> Result<Outcomes> {
     Ok(Outcomes { outcomes, stories })
 }
 
+async fn one_by_one(ground: &mut Ground, stories: &[&Story], tag: &str) -> BTreeMap<String, Outcome> {
+    let mut outcomes = BTreeMap::new();
+    for (index, story) in stories.iter().enumerate() {
+        let outcome = match ground.renew_nodes().await {
+            Ok(()) => player(ground, story, format!("{tag}{index:02}")).play().await,
+            Err(why) => Outcome { state: Value::Null, failure: Some(format!("not played: {why:#}")) },
+        };
+        outcomes.insert(story.name.clone(), outcome);
+    }
+    outcomes
+}
+
 async fn side_by_side(ground: &Ground, stories: &[&Story]) -> Result<BTreeMap<String, Outcome>> {
     let mut playing = JoinSet::new();
     for (index, story) in stories.iter().enumerate() {
@@ -98,15 +114,20 @@ fn player(ground: &Ground, story: &Story, id: String) -> Player {
 impl Outcomes {
     /// Checks all stories, and tells all that is wrong at once.
     pub fn check_all(&self) -> Result<()> {
-        let wrong: Vec<String> =
-            self.stories.iter().filter_map(|story| self.check(story).err()).map(|why| format!("{why:#}")).collect();
+        let wrong = self.wrong();
         if self.stories.is_empty() {
             bail!("no story was played");
         }
         if !wrong.is_empty() {
-            bail!("{} of {} stories:\n{}", wrong.len(), self.stories.len(), wrong.join("\n"));
+            bail!("{} of {} stories:\n{}", wrong.len(), self.stories.len(), told(&wrong));
         }
         Ok(())
+    }
+
+    /// What is wrong with each.
+    fn wrong(&self) -> Wrong {
+        let wrong = |story: &Story| Some((story.name.clone(), format!("{:#}", self.check(story).err()?)));
+        self.stories.iter().filter_map(wrong).collect()
     }
 
     /// Checks one: it ends as it expects itself, and as recorded.
@@ -127,7 +148,7 @@ impl Outcomes {
         if wrong.is_empty() {
             return Ok(());
         }
-        bail!("{name}:\n  {}", wrong.join("\n  "))
+        bail!("  {}", wrong.join("\n  "))
     }
 
     /// Writes these outcomes down as upstream's, where `UPDATE` is set.
