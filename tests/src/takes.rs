@@ -2,11 +2,12 @@
 //!
 //! They answer and act out of caches that lag behind what was written, the more the busier the machine is, and nobody outside can see how
 //! far. A step waits for what it needs wherever that can be asked for. For the rest: what comes out wrong is played again, and only what
-//! is wrong each time counts. Every time is told, so that what is often played twice is noticed.
+//! is wrong each time counts. Every time is told, also where all is well in the end, so that what is often played twice is noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 use crate::files;
 
@@ -45,27 +46,42 @@ impl Take {
         "again".repeat(self.number - 1)
     }
 
-    /// The next one, where there is something to play again. What is being recorded is played once.
-    #[allow(clippy::print_stderr, reason = "what is played again is told")]
+    /// The next one, where there is something to play again.
     pub fn next(&self, wrong: &Wrong) -> Option<Self> {
-        if wrong.is_empty() || self.number == TAKES || std::env::var_os("UPDATE").is_some() {
+        if wrong.is_empty() {
             return None;
         }
-        eprintln!("played again after take {} of at most {TAKES}:\n{}", self.number, told(wrong));
-        Some(Self { number: self.number + 1, again: Some(wrong.keys().cloned().collect()) })
+        self.after(&told(wrong), Some(wrong.keys().cloned().collect()))
+    }
+
+    /// One in which the same is played, since this one broke off.
+    fn same(&self, why: &anyhow::Error) -> Option<Self> {
+        self.after(&format!("{why:#}"), self.again.clone())
+    }
+
+    /// What is being recorded is played once.
+    fn after(&self, why: &str, again: Option<BTreeSet<String>>) -> Option<Self> {
+        if self.number == TAKES || std::env::var_os("UPDATE").is_some() {
+            return None;
+        }
+        // Not by a macro: what those print of a test that passes is shown to nobody.
+        let _ = writeln!(std::io::stderr(), "played again after take {} of at most {TAKES}:\n{why}", self.number);
+        Some(Self { number: self.number + 1, again })
     }
 }
 
-/// Plays until nothing is wrong, or the same is wrong each time: that is the error.
+/// Plays until nothing is wrong, or the same is wrong each time: that is the error. A take that breaks off is one in which all is wrong.
 pub async fn takes(play: impl AsyncFn(&Take) -> Result<Wrong>) -> Result<()> {
     let mut take = Take::first();
     loop {
-        let wrong = play(&take).await?;
-        match take.next(&wrong) {
-            Some(next) => take = next,
-            None if wrong.is_empty() => return Ok(()),
-            None => bail!("{} of what was played, each time:\n{}", wrong.len(), told(&wrong)),
-        }
+        let played = play(&take).await;
+        let next = played.as_ref().map_or_else(|why| take.same(why), |wrong| take.next(wrong));
+        let Some(next) = next else {
+            let wrong = played?;
+            ensure!(wrong.is_empty(), "{} of what was played, each time:\n{}", wrong.len(), told(&wrong));
+            return Ok(());
+        };
+        take = next;
     }
 }
 
@@ -100,7 +116,10 @@ mod tests {
         assert!(result.is_ok(), "{result:?}");
         assert_eq!(seen, [vec!["a", "b", "c"], vec!["b", "c"], vec!["c"]]);
         let (result, seen) = played(&[("a", 0), ("b", 3)]).await;
-        assert_eq!(result.map_err(|why| why.to_string()), Err("1 of what was played, each time:\nb:\ndiffers\n".into()));
+        assert_eq!(
+            result.map_err(|why| why.to_string()),
+            Err("1 of what was played, each time:\nb:\ndiffers\n".into())
+        );
         assert_eq!(seen.len(), TAKES);
     }
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use plimsoll_api::kinds::{Node, Taint};
 use plimsoll_api::names;
+use plimsoll_clock::Clock;
 use plimsoll_runtime::{Mirrored, Whole};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::times;
 
@@ -103,11 +105,34 @@ impl Facts {
     }
 }
 
+/// A moment by two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// What others are told, and what their word is compared with.
+    pub(super) told: Timestamp,
+    /// By it silence is measured: it stands still while the machine sleeps, and nobody sets it. Otherwise every node would be taken for
+    /// lost when a laptop wakes up.
+    pub(super) steady: Instant,
+}
+
+impl Moment {
+    /// This one.
+    pub(super) fn now(clock: &Clock) -> Self {
+        Self { told: clock.now(), steady: Instant::now() }
+    }
+
+    /// The same moment as another one that was told, if it is past.
+    fn of(self, told: Timestamp) -> Instant {
+        let ago = self.told.duration_since(told).try_into().unwrap_or_default();
+        self.steady.checked_sub(ago).unwrap_or(self.steady)
+    }
+}
+
 /// When a node last showed that it lives.
 #[derive(Clone, Debug)]
 pub(super) struct Health {
     /// By this process's clock: the clocks of nodes may differ.
-    pub(super) probe: Timestamp,
+    pub(super) probe: Instant,
     ready: Option<Condition>,
     pub(super) lease: Option<Renewal>,
 }
@@ -123,7 +148,7 @@ pub(super) struct Renewal {
 
 impl Health {
     /// The health after a look at a node and its lease.
-    pub(super) fn after(saved: Option<&Self>, node: &Facts, lease: Option<Renewal>, now: Timestamp) -> Self {
+    pub(super) fn after(saved: Option<&Self>, node: &Facts, lease: Option<Renewal>, now: Moment) -> Self {
         let current = node.ready();
         let news = match saved {
             None => current.is_some(),
@@ -134,20 +159,20 @@ impl Health {
             },
         };
         let probe = match saved {
-            _ if news => now,
+            _ if news => now.steady,
             Some(saved) => saved.probe,
-            None => times::read(&node.created).unwrap_or(now),
+            None => times::read(&node.created).map_or(now.steady, |created| now.of(created)),
         };
         let known = saved.and_then(|saved| saved.lease.clone());
         let renewed = lease.as_ref().is_some_and(|new| known.as_ref().is_none_or(|old| old.time < new.time));
-        let probe = if renewed { now } else { probe };
+        let probe = if renewed { now.steady } else { probe };
         let seen = if renewed || known.is_none() { lease } else { known };
         Self { probe, ready: current.cloned(), lease: seen }
     }
 
     /// Whether the node has been silent for longer than it may.
-    pub(super) fn is_silent(&self, grace: Duration, now: Timestamp) -> bool {
-        now > times::plus(self.probe, i64::try_from(grace.as_secs()).unwrap_or(i64::MAX))
+    pub(super) fn is_silent(&self, grace: Duration, now: Moment) -> bool {
+        now.steady.saturating_duration_since(self.probe) > grace
     }
 }
 
@@ -209,29 +234,44 @@ mod tests {
         assert!(conditions(&Value::Null).is_empty());
     }
 
-    #[test]
-    fn a_node_lives_by_its_status_or_its_lease() {
-        let grace = Duration::from_secs(50);
-        let silent = |health: &Health, now: i64| health.is_silent(grace, at(now));
+    #[tokio::test]
+    async fn a_node_lives_by_its_status_or_its_lease() {
+        let (grace, begin) = (Duration::from_secs(50), Instant::now());
+        let steady = |second: u64| begin + Duration::from_secs(second);
+        let now = |second: u32| Moment { told: at(second.into()), steady: steady(second.into()) };
+        let silent = |health: &Health, second: u32| health.is_silent(grace, now(second));
         // One that never said anything is given time from when it was made.
-        let never = Health::after(None, &node(None), None, at(20));
-        assert_eq!((never.probe, silent(&never, 60), silent(&never, 61)), (at(10), false, true));
+        let never = Health::after(None, &node(None), None, now(20));
+        assert_eq!((never.probe, silent(&never, 60), silent(&never, 61)), (steady(10), false, true));
         // One that this process sees for the first time is given time from now, however old its word is.
-        let first = Health::after(None, &node(Some(("True", "a"))), None, at(1000));
-        assert_eq!((first.probe, silent(&first, 1050), silent(&first, 1051)), (at(1000), false, true));
+        let first = Health::after(None, &node(Some(("True", "a"))), None, now(1000));
+        assert_eq!((first.probe, silent(&first, 1050), silent(&first, 1051)), (steady(1000), false, true));
         // The same word again is no news, a new one is, and so is a renewed lease.
-        let same = Health::after(Some(&first), &node(Some(("True", "a"))), None, at(1040));
-        assert_eq!(same.probe, at(1000));
-        let new = Health::after(Some(&same), &node(Some(("True", "b"))), None, at(1045));
-        assert_eq!(new.probe, at(1045));
-        let leased = Health::after(Some(&new), &node(Some(("True", "b"))), lease(7), at(1060));
-        assert_eq!(leased.probe, at(1060));
-        let stale = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(7), at(1070));
-        assert_eq!(stale.probe, at(1060));
-        let older = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(6), at(1070));
-        assert_eq!((older.probe, older.lease), (at(1060), lease(7)));
-        let renewed = Health::after(Some(&stale), &node(Some(("True", "b"))), lease(8), at(1080));
-        assert_eq!((renewed.probe, renewed.lease), (at(1080), lease(8)));
+        let same = Health::after(Some(&first), &node(Some(("True", "a"))), None, now(1040));
+        assert_eq!(same.probe, steady(1000));
+        let new = Health::after(Some(&same), &node(Some(("True", "b"))), None, now(1045));
+        assert_eq!(new.probe, steady(1045));
+        let leased = Health::after(Some(&new), &node(Some(("True", "b"))), lease(7), now(1060));
+        assert_eq!(leased.probe, steady(1060));
+        let stale = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(7), now(1070));
+        assert_eq!(stale.probe, steady(1060));
+        let older = Health::after(Some(&leased), &node(Some(("True", "b"))), lease(6), now(1070));
+        assert_eq!((older.probe, older.lease), (steady(1060), lease(7)));
+        let renewed = Health::after(Some(&stale), &node(Some(("True", "b"))), lease(8), now(1080));
+        assert_eq!((renewed.probe, renewed.lease), (steady(1080), lease(8)));
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_jumps_silences_nobody() {
+        let (grace, begin) = (Duration::from_secs(50), Instant::now());
+        let health = Health::after(None, &node(Some(("True", "a"))), None, Moment { told: at(1000), steady: begin });
+        for told in [0, 100_000] {
+            let now = Moment { told: at(told), steady: begin + Duration::from_secs(5) };
+            assert!(!health.is_silent(grace, now), "after a jump to {told}");
+        }
+        // A node that is said to be made later has its time from now on.
+        let never = Health::after(None, &node(None), None, Moment { told: at(0), steady: begin });
+        assert_eq!(never.probe, begin);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use plimsoll_runtime::{About, Error, Mirrored, Resource, Severity, Whole};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::health::{Facts, Health, Renewal, forget};
+use super::health::{Facts, Health, Moment, Renewal, forget};
 use super::zones::Turn;
 use super::{Lifecycle, WORKERS, taints};
 use crate::times;
@@ -53,7 +53,7 @@ impl Lifecycle {
             Turn::StillSilent => self.spare_all().await,
             Turn::SomeAnswer => {
                 tracing::info!("some node is ready again: the others are given their time");
-                let now = self.clock.now();
+                let now = Instant::now();
                 self.state().health.values_mut().for_each(|health| health.probe = now);
             }
         }
@@ -138,7 +138,7 @@ impl Lifecycle {
 
     /// Tells a node's health, and writes it into its conditions where it has been silent too long.
     async fn assess(&self, facts: &Arc<Facts>) -> Result<Option<Seen>, Error> {
-        let now = self.clock.now();
+        let now = Moment::now(&self.clock);
         let lease = self.renewal(&facts.name);
         let health = {
             let mut state = self.state();
@@ -168,7 +168,7 @@ impl Lifecycle {
         let key = ObjectKey::new("", facts.name.as_str());
         for tries in 1.. {
             let Some(seen) = self.world.nodes.get(&key) else { return Ok(None) };
-            match self.nodes.change(&seen, Part::Status, |node| forget(node, now)).await {
+            match self.nodes.change(&seen, Part::Status, |node| forget(node, now.told)).await {
                 Ok(written) => {
                     let facts = Arc::new(Facts::of(&written));
                     return Ok(Some(Seen { now: status(&facts), facts, before }));
