@@ -96,6 +96,8 @@ mod tests {
 
     use super::*;
 
+    const DIFFERS: &str = "differs, as it should in this test";
+
     /// What goes wrong so many times.
     async fn played(failures: &[(&str, usize)]) -> (Result<()>, Vec<Vec<String>>) {
         let seen = Mutex::new(Vec::new());
@@ -103,7 +105,7 @@ mod tests {
             let names: Vec<String> =
                 failures.iter().map(|(name, _)| (*name).to_owned()).filter(|name| take.plays(name)).collect();
             let wrong = failures.iter().filter(|(name, times)| take.plays(name) && take.number <= *times);
-            let wrong = wrong.map(|(name, _)| ((*name).to_owned(), "differs".to_owned())).collect();
+            let wrong = wrong.map(|(name, _)| ((*name).to_owned(), DIFFERS.to_owned())).collect();
             seen.lock().map(|mut seen| seen.push(names)).ok();
             Ok(wrong)
         });
@@ -118,7 +120,7 @@ mod tests {
         let (result, seen) = played(&[("a", 0), ("b", 3)]).await;
         assert_eq!(
             result.map_err(|why| why.to_string()),
-            Err("1 of what was played, each time:\nb:\ndiffers\n".into())
+            Err(format!("1 of what was played, each time:\nb:\n{DIFFERS}\n"))
         );
         assert_eq!(seen.len(), TAKES);
     }
