@@ -94,7 +94,7 @@ pub fn body(
 }
 
 /// Kind and version are read before the rest, so it is they that are named where they cannot be read.
-fn heading(value: &Value) -> Result<(), String> {
+pub fn heading(value: &Value) -> Result<(), String> {
     let go = |value: &Value| match value {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
@@ -255,7 +255,8 @@ fn yaml_complaint(error: &str) -> String {
     }
 }
 
-fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
+/// A body in protobuf, of the kind and version that its envelope names.
+pub fn from_protobuf(bytes: &[u8], expected: Expected<'_>) -> Result<Value, String> {
     let envelope = protobuf::decode(bytes).map_err(|error| error.to_string())?;
     let mut value = protobuf::decode_message(expected.schema, envelope.raw).map_err(|error| error.to_string())?;
     value["kind"] = envelope.kind.into();

@@ -135,6 +135,23 @@ impl Served {
     pub fn allows(&self, verb: &str) -> bool {
         self.resource.verbs.iter().any(|v| v == verb)
     }
+
+    /// Whether its objects, or this part of them, can be shown as a table. Some parts cannot, and are shown as they are.
+    pub fn has_tables(&self, subresource: &str) -> bool {
+        !matches!(
+            (self.group.as_str(), self.resource.resource.as_str(), subresource),
+            ("", "pods", "ephemeralcontainers" | "resize")
+                | ("certificates.k8s.io", "certificatesigningrequests", "approval")
+                | ("resource.k8s.io", "resourceclaims", "status")
+                | ("apiextensions.k8s.io", "customresourcedefinitions", "status")
+                | ("apiregistration.k8s.io", "apiservices", "status")
+        )
+    }
+
+    /// Whether its objects have paths. What can only be created, such as a review, is never asked for by name.
+    pub fn is_named(&self) -> bool {
+        ["get", "update", "patch", "delete"].iter().any(|verb| self.allows(verb))
+    }
 }
 
 /// All that is served now. Replaced as a whole when a definition comes or goes.

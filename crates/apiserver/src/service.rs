@@ -84,7 +84,7 @@ where
     let (parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query());
     let fallback =
-        Accept::negotiate(&parts.headers, &query, Offer { transforms: false, protobuf: true }).unwrap_or_default();
+        Accept::negotiate(&parts.headers, &query, Offer { protobuf: true, ..Offer::default() }).unwrap_or_default();
     match route(core, trusted, parts, query, body).await {
         Ok(response) => response,
         Err(status) => reply::refusal(&status, fallback),
@@ -149,9 +149,12 @@ where
     if parts.method == Method::HEAD {
         return Err(Status::method_not_allowed());
     }
+    if !path.name.is_empty() && path.subresource.is_empty() && !served.is_named() {
+        return nothing();
+    }
     if served.namespaced() && path.namespace.is_empty() {
         // All namespaces together can be listed and watched, and nothing else.
-        if !path.name.is_empty() {
+        if !path.name.is_empty() || !served.allows("list") {
             return nothing();
         }
         if !matches!(verb, Verb::List | Verb::Watch) {
@@ -170,7 +173,8 @@ where
     if !served.namespaced() && !path.namespace.is_empty() && path.resource != "namespaces" {
         return nothing();
     }
-    let offer = Offer { transforms: true, protobuf: served.custom.is_none() };
+    let tables = served.has_tables(&path.subresource);
+    let offer = Offer { metadata: true, tables, protobuf: served.custom.is_none() };
     let accept = Accept::negotiate(&parts.headers, &query, offer)?;
     let bytes = if matches!(parts.method, Method::GET | Method::HEAD) { Bytes::new() } else { read(body).await? };
     let include = query.get("includeObject").unwrap_or_default().to_owned();
@@ -200,7 +204,7 @@ where
         // Who is refused is warned all the same of what was seen until then.
         Err(status) => {
             warnings.append(&mut call.warnings);
-            let plain = Offer { transforms: false, protobuf: true };
+            let plain = Offer { protobuf: true, ..Offer::default() };
             let accept = Accept::negotiate(&call.headers, &call.query, plain).unwrap_or_default();
             let mut response = reply::refusal(&status, accept);
             reply::warn(&mut response, &warnings);

@@ -10,6 +10,7 @@ use crate::auth::selectors;
 use crate::auth::service_account::Lookup;
 use crate::field::{FieldError, Wrong};
 use crate::status::Status;
+use crate::validation::path::Path;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
@@ -189,10 +190,8 @@ fn access_errors(kind: &str, body: &Value) -> Vec<FieldError> {
     if kind != "SelfSubjectAccessReview" && no_subject {
         errors.push(FieldError::invalid("spec.user", &json!(""), "at least one of user or group must be specified"));
     }
-    for key in ["fieldSelector", "labelSelector"] {
-        if let Some(selector) = resource.and_then(|r| r.get(key)) {
-            errors.extend(selector_shape(selector, &format!("spec.resourceAttributes.{key}")));
-        }
+    if let Some(resource) = resource {
+        errors.extend(selectors::errors(resource, &Path::new("spec.resourceAttributes")));
     }
     let local = kind == "LocalSubjectAccessReview";
     let empty = Map::new();
@@ -257,23 +256,6 @@ fn metadata_shown(metadata: &Map<String, Value>) -> String {
         }
         _ => value.to_string(),
     })
-}
-
-fn selector_shape(selector: &Value, field: &str) -> Option<FieldError> {
-    let raw = selector.get("rawSelector").filter(|raw| raw.as_str().is_some_and(|t| !t.is_empty()));
-    let listed = selector.get("requirements").and_then(Value::as_array).is_some_and(|r| !r.is_empty());
-    match (raw, listed) {
-        (Some(raw), true) => Some(FieldError::invalid(
-            format!("{field}.rawSelector"),
-            raw,
-            "may not specified at the same time as requirements",
-        )),
-        (None, false) => {
-            let detail = format!("when {field} is specified, requirements or rawSelector is required");
-            Some(FieldError::required(format!("{field}.requirements"), detail))
-        }
-        _ => None,
-    }
 }
 
 fn text<'a>(object: Option<&'a Value>, key: &str) -> &'a str {

@@ -2,18 +2,95 @@
 
 use serde_json::Value;
 
-/// RBAC looks at no selectors; upstream still says when it could not read one.
-pub fn unread(resource: &Value) -> Vec<&'static str> {
-    let raw =
-        |key: &str| resource.get(key).and_then(|s| s.get("rawSelector")).and_then(Value::as_str).unwrap_or_default();
-    let mut out = Vec::new();
-    if !field_selector_reads(raw("fieldSelector")) {
-        out.push("spec.resourceAttributes.fieldSelector ignored due to parse error");
+use crate::field::FieldError;
+use crate::validation::found::Found;
+use crate::validation::names;
+use crate::validation::path::{Path, get, list, text, texts};
+use crate::validation::selectors::label_requirement;
+
+/// How much of a selector could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    Wholly,
+    Partly,
+    Not,
+}
+
+/// RBAC looks at no selectors; upstream still says which it could not read, or only in part.
+pub fn unread(resource: &Value) -> Vec<String> {
+    let fields = read(get(resource, "fieldSelector"), field_selector_reads, field_requirement_reads);
+    let labels = read(get(resource, "labelSelector"), label_selector_reads, label_requirement_reads);
+    let said = [("fieldSelector", fields), ("labelSelector", labels)].map(|(name, read)| {
+        let how = match read {
+            Read::Wholly => return None,
+            Read::Partly => "partially ignored",
+            Read::Not => "ignored",
+        };
+        Some(format!("spec.resourceAttributes.{name} {how} due to parse error"))
+    });
+    said.into_iter().flatten().collect()
+}
+
+fn read(selector: &Value, text_reads: fn(&str) -> bool, requirement_reads: fn(&Value) -> bool) -> Read {
+    let requirements = list(selector, "requirements");
+    let good = requirements.iter().filter(|wanted| requirement_reads(wanted)).count();
+    if good < requirements.len() {
+        return if good == 0 { Read::Not } else { Read::Partly };
     }
-    if !label_selector_reads(raw("labelSelector")) {
-        out.push("spec.resourceAttributes.labelSelector ignored due to parse error");
+    if text_reads(text(selector, "rawSelector")) { Read::Wholly } else { Read::Not }
+}
+
+/// Upstream's field selectors compare with one value.
+fn field_requirement_reads(wanted: &Value) -> bool {
+    matches!(text(wanted, "operator"), "In" | "NotIn") && texts(wanted, "values").len() == 1
+}
+
+fn label_requirement_reads(wanted: &Value) -> bool {
+    let values = texts(wanted, "values");
+    let fits = match text(wanted, "operator") {
+        "In" | "NotIn" => !values.is_empty(),
+        "Exists" | "DoesNotExist" => values.is_empty(),
+        _ => false,
+    };
+    fits && names::is_qualified_name(text(wanted, "key")).is_empty()
+        && values.iter().all(|value| names::is_label_value(value).is_empty())
+}
+
+/// What is wrong with the selectors of a review. An operator that is not known is no error: whoever asks may be newer.
+pub fn errors(resource: &Value, path: &Path) -> Vec<FieldError> {
+    let mut out = Found::new();
+    for name in ["fieldSelector", "labelSelector"] {
+        let (selector, path) = (get(resource, name), path.child(name));
+        if selector.is_null() {
+            continue;
+        }
+        let (raw, requirements) = (text(selector, "rawSelector"), list(selector, "requirements"));
+        let path_of_list = path.child("requirements");
+        match (raw.is_empty(), requirements.is_empty()) {
+            (false, false) => {
+                out.invalid(&path.child("rawSelector"), raw, "may not specified at the same time as requirements");
+            }
+            (true, true) => {
+                let said = format!("when {path} is specified, requirements or rawSelector is required");
+                out.required(&path_of_list, said);
+            }
+            _ => {}
+        }
+        for (i, wanted) in requirements.iter().enumerate() {
+            let path = path_of_list.index(i);
+            if name == "fieldSelector" && text(wanted, "key").is_empty() {
+                out.required(&path.child("key"), "must be specified");
+            }
+            let (operator, key) = (path.child("operator"), path.child("key"));
+            let mut found = label_requirement(wanted, name == "fieldSelector", &path);
+            // Any path may be a field's.
+            found.retain(|error| {
+                error.field != operator.as_str() && (name == "labelSelector" || error.field != key.as_str())
+            });
+            out.extend(found);
+        }
     }
-    out
+    out.into_errors()
 }
 
 /// Whether text is a field selector: `a=b,c!=d`, with `\` before a comma, an equals sign or a backslash in a value.
@@ -99,7 +176,27 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// As kube-apiserver 1.37.1 answered.
+    #[test]
+    fn what_could_not_be_read_is_said() {
+        let fields = |requirements: Value| unread(&json!({"fieldSelector": {"requirements": requirements}})).join("; ");
+        let wholly = "spec.resourceAttributes.fieldSelector ignored due to parse error";
+        let partly = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
+        let good = json!({"key": "a", "operator": "In", "values": ["b"]});
+        let (odd, two) =
+            (json!({"key": "a", "operator": "Odd"}), json!({"key": "a", "operator": "In", "values": [1, 2]}));
+        assert_eq!(fields(json!([good])), "");
+        assert_eq!(fields(json!([odd])), wholly);
+        assert_eq!(fields(json!([two])), wholly);
+        assert_eq!(fields(json!([good, odd])), partly);
+        let labels = json!([{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Gt", "values": ["5"]}]);
+        let labels = unread(&json!({"labelSelector": {"requirements": labels}}));
+        assert_eq!(labels, ["spec.resourceAttributes.labelSelector partially ignored due to parse error"]);
+    }
 
     #[test]
     fn selectors_that_read() {

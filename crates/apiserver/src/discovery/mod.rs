@@ -26,7 +26,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// Answers a discovery path.
 pub fn answer(core: &Core, target: &Target, parts: &Parts, query: &Query) -> Result<Response<Body>, Status> {
     let registry = core.registry();
-    let accept = Accept::negotiate(&parts.headers, query, Offer { transforms: false, protobuf: true });
+    let accept = Accept::negotiate(&parts.headers, query, Offer { protobuf: true, ..Offer::default() });
     let wants_all = wants_aggregated(parts);
     let document = match target {
         Target::CoreVersions if wants_all => return Ok(aggregated(&registry, true, parts)),

@@ -63,10 +63,12 @@ pub struct Accept {
 }
 
 /// What the endpoint can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Tables and metadata.
-    pub transforms: bool,
+    /// Metadata alone.
+    pub metadata: bool,
+    /// Tables.
+    pub tables: bool,
     /// Protobuf.
     pub protobuf: bool,
 }
@@ -136,12 +138,9 @@ impl<'a> Clause<'a> {
         };
         let transform = match self.parameter("as") {
             "" => Transform::None,
-            kind if !offer.transforms || self.parameter("g") != "meta.k8s.io" || self.parameter("v") != "v1" => {
-                let _ = kind;
-                return None;
-            }
-            "Table" if format != Format::Protobuf => Transform::Table,
-            "PartialObjectMetadata" | "PartialObjectMetadataList" => Transform::Metadata,
+            _ if self.parameter("g") != "meta.k8s.io" || self.parameter("v") != "v1" => return None,
+            "Table" if offer.tables && format != Format::Protobuf => Transform::Table,
+            "PartialObjectMetadata" | "PartialObjectMetadataList" if offer.metadata => Transform::Metadata,
             _ => return None,
         };
         Some(Accept { format, transform, pretty: false })
@@ -157,10 +156,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         headers.insert(ACCEPT, kubectl.parse().unwrap());
-        let offer = Offer { transforms: true, protobuf: true };
+        let offer = Offer { metadata: true, tables: true, protobuf: true };
         let accept = Accept::negotiate(&headers, &Query::default(), offer).unwrap();
         assert_eq!((accept.format, accept.transform), (Format::Json, Transform::Table));
-        let offer = Offer { transforms: false, protobuf: true };
+        let offer = Offer { protobuf: true, ..Offer::default() };
         let accept = Accept::negotiate(&headers, &Query::default(), offer).unwrap();
         assert_eq!(accept.transform, Transform::None);
         headers.insert(ACCEPT, "text/html".parse().unwrap());

@@ -18,8 +18,8 @@ use crate::field::FieldError;
 use crate::kind::Kind;
 use crate::registry::Served;
 use crate::reply::Reply;
-use crate::request::Query;
-use crate::request::options::{FieldValidation, dry_run};
+use crate::request::options::dry_run;
+use crate::request::{Format, Query};
 use crate::status::Status;
 use crate::store::{Expect, Object};
 use crate::strategy::Propagation;
@@ -110,42 +110,39 @@ impl DeleteOptions {
             return Err(Status::internal("no DeleteOptions"));
         };
         let ty = Type::Struct(id);
-        let schema = Schema::new(&table, &ty);
-        // Clients send it as a core object, as one of the meta group, or of the group that they delete in.
-        let value = match call.body_format()? {
-            crate::request::Format::Protobuf => {
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
-                codec::body(body, crate::request::Format::Protobuf, expected, FieldValidation::Ignore)?.object
-            }
-            format => {
-                let mut value = match format {
-                    crate::request::Format::Yaml => codec::yaml(body).map_err(Status::bad_request)?,
-                    _ => {
-                        let unread = |error| {
-                            Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-                        };
-                        plimsoll_schema::decode::parse(body).map_err(unread)?.0
-                    }
-                };
-                let kind = value["kind"].as_str().unwrap_or_default();
-                if !matches!(kind, "" | "DeleteOptions") {
-                    let version = value["apiVersion"].as_str().unwrap_or_default();
-                    return Err(Status::bad_request(format!(
-                        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
-                    )));
-                }
-                if let Some(fields) = value.as_object_mut() {
-                    fields.remove("apiVersion");
-                    fields.remove("kind");
-                }
-                let expected = Expected { group: "", version: "v1", kind: "DeleteOptions", schema, custom: None };
-                let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
-                codec::typed(value, expected, &mut Vec::new()).map_err(|status| Status {
-                    message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(),
-                    ..status
-                })?
+        let expected = Expected {
+            group: "",
+            version: "v1",
+            kind: "DeleteOptions",
+            schema: Schema::new(&table, &ty),
+            custom: None,
+        };
+        let mut value = match call.body_format()? {
+            Format::Protobuf => codec::from_protobuf(body, expected).map_err(Status::bad_request)?,
+            Format::Yaml => codec::yaml(body).map_err(Status::bad_request)?,
+            Format::Json => {
+                let unread =
+                    |error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"));
+                plimsoll_schema::decode::parse(body).map_err(unread)?.0
             }
         };
+        let kind = value["kind"].as_str().unwrap_or_default();
+        if !matches!(kind, "" | "DeleteOptions") {
+            let version = value["apiVersion"].as_str().unwrap_or_default();
+            return Err(Status::bad_request(format!(
+                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
+        // Clients send it as a core object, as one of the meta group, or of the group that they delete in.
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+        let around = "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: ";
+        let value = codec::typed(value, expected, &mut Vec::new()).map_err(|status| Status {
+            message: status.message.strip_prefix(around).unwrap_or(&status.message).to_owned(),
+            ..status
+        })?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut options = Self {
             grace: value["gracePeriodSeconds"].as_i64(),
