@@ -24,6 +24,7 @@ pub mod housekeeping;
 pub mod kind;
 pub mod patch;
 mod patience;
+mod pem;
 mod registry;
 mod reply;
 mod request;

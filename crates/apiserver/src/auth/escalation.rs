@@ -104,7 +104,7 @@ fn everything() -> [Rule; 2] {
 }
 
 /// Whether nothing changes but what the garbage collector writes: it may, without holding any of the role's rights.
-fn only_housekeeping(object: &Value, old: &Value) -> bool {
+pub(super) fn only_housekeeping(object: &Value, old: &Value) -> bool {
     let stripped = |object: &Value| {
         let mut object = object.clone();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

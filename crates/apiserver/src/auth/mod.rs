@@ -18,6 +18,7 @@ pub mod rules;
 pub mod selectors;
 pub mod service_account;
 pub mod setup;
+pub mod signers;
 pub mod tls;
 pub mod token_file;
 pub mod token_request;

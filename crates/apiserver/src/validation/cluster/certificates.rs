@@ -40,7 +40,7 @@ const USAGES: &[&str] = &[
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 
-fn any_name(_name: &str, _prefix: bool) -> Vec<String> {
+pub(super) fn any_name(_name: &str, _prefix: bool) -> Vec<String> {
     Vec::new()
 }
 
@@ -70,7 +70,11 @@ fn request(found: &mut Found, new: &Value, old: Option<&Value>) {
     let encoded = text(spec, "request");
     let pem = STANDARD.decode(encoded).unwrap_or_default();
     if !String::from_utf8_lossy(&pem).contains("-----BEGIN CERTIFICATE REQUEST-----") {
-        found.invalid(path.child("request"), encoded, "PEM block type must be CERTIFICATE REQUEST");
+        found.invalid(
+            path.child("request"),
+            get(spec, "request").clone(),
+            "PEM block type must be CERTIFICATE REQUEST",
+        );
     }
     let usages = texts(spec, "usages");
     let had = old.map(|old| texts(get(old, "spec"), "usages")).unwrap_or_default();
@@ -115,7 +119,7 @@ fn request(found: &mut Found, new: &Value, old: Option<&Value>) {
     }
 }
 
-fn signer_name(found: &mut Found, name: &str, path: &Path) {
+pub(super) fn signer_name(found: &mut Found, name: &str, path: &Path) {
     if name.is_empty() {
         found.required(path, "");
         return;

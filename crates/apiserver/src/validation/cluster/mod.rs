@@ -31,6 +31,7 @@ mod service_cidrs;
 mod service_ips;
 mod services;
 mod storage;
+mod trust_bundles;
 mod volume_sources;
 mod volumes;
 mod webhooks;
@@ -134,6 +135,7 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
         ("node.k8s.io", "RuntimeClass") => cluster(runtimes::create, runtimes::update),
         ("certificates.k8s.io", "CertificateSigningRequest") => cluster(certificates::create, certificates::update)
             .with(&[("status", certificates::update_status), ("approval", certificates::update_approval)]),
+        ("certificates.k8s.io", "ClusterTrustBundle") => cluster(trust_bundles::create, trust_bundles::update),
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => {
             cluster(flows::create_schema, |found, new, _| flows::create_schema(found, new))
                 .with(&[("status", flows::update_status)])
