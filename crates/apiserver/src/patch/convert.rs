@@ -36,10 +36,57 @@ pub fn unconvertible(schema: Schema<'_>, value: &Value) -> Option<String> {
         (Type::Int64, _) => plain("int64", kind, value),
         (Type::Double, _) => plain("float64", kind, value),
         (Type::IntOrString, Value::String(_)) => None,
-        (Type::IntOrString, _) => unread(value, "int32", matches!(value, Value::Number(n) if n.is_i64())),
+        (Type::IntOrString, _) => unread(value, "int32", value.as_i64().is_some_and(|n| i32::try_from(n).is_ok())),
         (Type::Time | Type::MicroTime | Type::Duration, _) => unread(value, "string", value.is_string()),
         (Type::Quantity | Type::Raw | Type::Json | Type::Fields, _) => None,
     }
+}
+
+/// Makes numbers what a Go conversion makes of them, which knows no overflow: higher bits are lost. For what [`unconvertible`] has
+/// nothing to say about.
+pub fn convert(schema: Schema<'_>, value: &mut Value) {
+    match (schema.ty, value) {
+        (Type::Struct(_), Value::Object(map)) => {
+            for field in schema.as_struct().map(|ty| &ty.fields).into_iter().flatten() {
+                if let Some(value) = map.get_mut(&*field.name) {
+                    convert(Schema::new(schema.table, &field.ty), value);
+                }
+            }
+        }
+        (Type::Map(of), Value::Object(map)) => {
+            map.values_mut().for_each(|value| convert(Schema::new(schema.table, of), value));
+        }
+        (Type::List(of) | Type::Wrapped(of), Value::Array(list)) => {
+            list.iter_mut().for_each(|value| convert(Schema::new(schema.table, of), value));
+        }
+        (Type::Int32, value) => {
+            if let Some(number) = whole(value) {
+                *value = low_half(number).into();
+            }
+        }
+        (Type::Int64, value) => {
+            if let Some(number) = whole(value) {
+                *value = number.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A number without a fraction; the smallest there is where it does not fit, as processors have it.
+#[allow(clippy::cast_possible_truncation, reason = "only what fits is cast")]
+fn whole(value: &Value) -> Option<i64> {
+    /// 2 to the power of 63.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    value.as_i64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+        Some(if (-END..END).contains(&number) { number as i64 } else { i64::MIN })
+    })
+}
+
+fn low_half(number: i64) -> i32 {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
 }
 
 /// Text, numbers and booleans: Go calls some pairs convertible that JSON does not, and says so in other words.
@@ -57,6 +104,6 @@ fn plain(want: &str, kind: &str, value: &Value) -> Option<String> {
 /// Types that read their own JSON.
 fn unread(value: &Value, want: &str, fits: bool) -> Option<String> {
     let kind = super::json_kind(value);
-    let kind = if value.is_f64() && want == "int32" { format!("{kind} {value}") } else { kind.to_owned() };
+    let kind = if value.is_number() && want == "int32" { format!("{kind} {value}") } else { kind.to_owned() };
     (!fits).then(|| format!("json: cannot unmarshal {kind} into Go value of type {want}"))
 }

@@ -17,7 +17,7 @@ mod text;
 
 use serde_json::Value;
 
-pub use convert::unconvertible;
+pub use convert::{convert, unconvertible};
 pub use go::shown;
 pub use json::{json, json_strict};
 pub use merge::{merge, merge_request};

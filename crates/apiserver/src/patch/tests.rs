@@ -74,7 +74,7 @@ fn check(schema: Schema<'_>, original: &Value, case: &Value) -> Result<(), Strin
                 (Some("strategic"), None) => return Ok(()),
                 _ => {
                     let why = message.rsplit_once("\": ").map_or("", |(_, why)| why);
-                    undecodable(&patched_text(schema, &result, &patch), why).message
+                    undecodable(&patched_text(Some(schema), &result, &patch), why).message
                 }
             };
             if told == message { Ok(()) } else { Err(format!("{told}\n     not {message}")) }
@@ -246,4 +246,26 @@ proptest! {
         let operation = json!({"op": op, "path": path, "from": from, "value": value});
         let _ = json(&original, &json!([operation.clone(), operation]));
     }
+}
+
+/// As kube-apiserver 1.37.1 answered.
+#[test]
+fn numbers_are_converted_as_go_converts_them() {
+    let table = Table::builtin();
+    let ty = type_of(&table, "apps/v1/Deployment");
+    let schema = Schema::new(&table, &ty);
+    for (sent, kept) in
+        [(json!(3_000_000_000_i64), -1_294_967_296), (json!(5_000_000_000_i64), 705_032_704), (json!(2.0), 2)]
+    {
+        let mut object = json!({"spec": {"replicas": sent}});
+        assert_eq!(unconvertible(schema, &object), None);
+        convert(schema, &mut object);
+        assert_eq!(object["spec"]["replicas"], kept);
+    }
+    let mut object = json!({"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1e20}}}});
+    convert(schema, &mut object);
+    assert_eq!(object["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], i64::MIN);
+    let surge = json!({"spec": {"strategy": {"rollingUpdate": {"maxSurge": 3_000_000_000_i64}}}});
+    let why = "json: cannot unmarshal number 3000000000 into Go value of type int32";
+    assert_eq!(unconvertible(schema, &surge).as_deref(), Some(why));
 }

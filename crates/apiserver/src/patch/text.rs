@@ -5,8 +5,9 @@ use plimsoll_schema::protobuf::owned_fields_text;
 use plimsoll_schema::{Schema, Type};
 use serde_json::{Map, Value};
 
-/// The JSON of an object that a merge patch or a JSON patch has left, for [`super::undecodable`].
-pub fn patched_text(schema: Schema<'_>, patched: &Value, patch: &Value) -> String {
+/// The JSON of an object that a merge patch or a JSON patch has left, for [`super::undecodable`]. Custom
+/// resources have no type whose fields are declared in an order: theirs are sorted.
+pub fn patched_text(schema: Option<Schema<'_>>, patched: &Value, patch: &Value) -> String {
     let opened = match patch {
         Value::Array(operations) => {
             let mut opened = Value::Object(Map::new());
@@ -18,7 +19,7 @@ pub fn patched_text(schema: Schema<'_>, patched: &Value, patch: &Value) -> Strin
         merged => merged.clone(),
     };
     let mut out = String::new();
-    write(&mut out, Some(schema), patched, Some(&opened));
+    write(&mut out, schema, patched, Some(&opened));
     out
 }
 

@@ -17,7 +17,7 @@ use crate::verbs::write::Made;
 
 /// How a patch is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Json,
     Merge,
     Strategic,
@@ -25,8 +25,71 @@ enum Way {
     ApplyYaml,
 }
 
+/// A patch that says what changes: one of those that do not apply a configuration.
+pub(super) struct Change {
+    way: Way,
+    patch: Value,
+    /// What is said about the patch itself.
+    notes: Vec<String>,
+    validation: FieldValidation,
+}
+
+impl Change {
+    /// Reads it.
+    pub(super) fn read(way: Way, body: &Bytes, options: &WriteOptions) -> Result<Self, Status> {
+        if options.force.is_some() {
+            let error = crate::field::FieldError::forbidden("force", "may not be specified for non-apply patch");
+            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+        }
+        let (patch, mut notes) = decode::parse(body).map_err(|_| Status::bad_request("invalid JSON patch"))?;
+        if way == Way::Json && options.field_validation != FieldValidation::Ignore {
+            notes.extend(patch::json_strict(&patch)?);
+        }
+        Ok(Self { way, patch, notes, validation: options.field_validation })
+    }
+
+    /// What an object becomes by it, and what is to be warned of.
+    pub(super) fn on(&self, old: &Value, expected: Expected<'_>) -> Result<(Value, Vec<String>), Status> {
+        let mut left = self.patch.clone();
+        let mut patched = match self.way {
+            Way::Json => patch::json(old, &self.patch)?,
+            Way::Strategic => patch::strategic_leaving(expected.schema, old, &mut left)?,
+            _ => patch::merge_request(old, &self.patch)?,
+        };
+        if self.way == Way::Strategic {
+            if let Some(why) = patch::unconvertible(expected.schema, &patched) {
+                return Err(patch::undecodable(&patch::shown(&left), &why));
+            }
+            patch::convert(expected.schema, &mut patched);
+            // Upstream patches a struct, which is of its kind whatever the patch says.
+            for name in ["apiVersion", "kind"] {
+                patched[name] = old[name].clone();
+            }
+        }
+        let undecodable = |why: &str| {
+            let shown = match self.way {
+                Way::Strategic => patch::shown(&left),
+                _ => {
+                    let declared = expected.custom.is_none().then_some(expected.schema);
+                    patch::patched_text(declared, &patched, &self.patch)
+                }
+            };
+            patch::undecodable(&shown, why)
+        };
+        let refused = |status: Status| {
+            undecodable(status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why))
+        };
+        codec::heading(&patched)
+            .map_err(|why| undecodable(&format!("couldn't get version/kind; json parse error: {why}")))?;
+        let mut problems = self.notes.clone();
+        let new = codec::typed(patched.clone(), expected, &mut problems).map_err(refused)?;
+        let warnings = codec::strict(problems, expected, self.validation).map_err(refused)?;
+        Ok((new, warnings))
+    }
+}
+
 impl Call {
-    fn way(&self) -> Result<Way, Status> {
+    pub(super) fn way(&self) -> Result<Way, Status> {
         let header = self.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let custom = self.served.custom.is_some();
         match header.split(';').next().unwrap_or_default().trim() {
@@ -60,45 +123,13 @@ impl Call {
     }
 
     async fn patch_plainly(&mut self, way: Way, body: Bytes, options: WriteOptions) -> Result<Reply, Status> {
-        if options.force.is_some() {
-            let error = crate::field::FieldError::forbidden("force", "may not be specified for non-apply patch");
-            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
-        }
-        let (patch, duplicates) = decode::parse(&body).map_err(|_| Status::bad_request("invalid JSON patch"))?;
-        let mut notes = duplicates;
-        if way == Way::Json && options.field_validation != FieldValidation::Ignore {
-            notes.extend(patch::json_strict(&patch)?);
-        }
+        let change = Change::read(way, &body, &options)?;
         let manager = self.manager(&options.field_manager);
         let subresource = self.path.subresource.clone();
-        let validation = options.field_validation;
         let written = self
             .change(&options, move |call, old| {
                 let served = call.served.clone();
-                let mut left = patch.clone();
-                let patched = match way {
-                    Way::Json => patch::json(old, &patch)?,
-                    Way::Strategic => patch::strategic_leaving(served.schema(), old, &mut left)?,
-                    _ => patch::merge_request(old, &patch)?,
-                };
-                let mut problems = notes.clone();
-                let expected = Expected::from(&*served);
-                if way == Way::Strategic
-                    && let Some(why) = patch::unconvertible(served.schema(), &patched)
-                {
-                    return Err(patch::undecodable(&patch::shown(&left), &why));
-                }
-                let refused = |status: Status| {
-                    let why =
-                        status.message.split_once(": ").map_or(status.message.as_str(), |(_, why)| why).to_owned();
-                    let shown = match way {
-                        Way::Strategic => patch::shown(&left),
-                        _ => patch::patched_text(served.schema(), &patched, &patch),
-                    };
-                    patch::undecodable(&shown, &why)
-                };
-                let new = codec::typed(patched.clone(), expected, &mut problems).map_err(refused)?;
-                let warnings = codec::strict(problems, expected, validation).map_err(refused)?;
+                let (new, warnings) = change.on(old, Expected::from(&*served))?;
                 call.warnings = warnings;
                 let mut new = call.with_defaults(new)?;
                 call.own(Some(old), &mut new, &manager, &subresource);

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use crate::codec::{self, Expected};
 use crate::field::FieldError;
-use crate::patch;
+use crate::registry::Served;
 use crate::reply::Reply;
 use crate::request::WriteOptions;
-use crate::status::Status;
+use crate::status::{GroupResource, Status};
+use crate::value::name;
+use crate::verbs::patch::Change;
 use crate::verbs::write::{Made, Outcome};
 use crate::verbs::{Call, Verb};
 
@@ -17,6 +19,12 @@ struct Places {
     spec: Vec<String>,
     status: Vec<String>,
     selector: Option<Vec<String>>,
+}
+
+/// What a request says about the scale.
+enum Sent {
+    Whole(Value),
+    Change(Change),
 }
 
 fn path(text: &str) -> Vec<String> {
@@ -90,32 +98,33 @@ impl Call {
         let ty = codec::builtin_type("autoscaling", "v1", "Scale").ok_or_else(|| Status::internal("no Scale"))?;
         let schema = plimsoll_schema::Schema::new(&table, &ty);
         let expected = Expected { group: "autoscaling", version: "v1", kind: "Scale", schema, custom: None };
-        let sent = if verb == Verb::Update {
-            Some(codec::body(&body, self.body_format()?, expected, options.field_validation)?.object)
-        } else {
-            None
+        let sent = match verb {
+            Verb::Update => {
+                let decoded = codec::body(&body, self.body_format()?, expected, options.field_validation)?;
+                Sent::Whole(decoded.object)
+            }
+            _ => Sent::Change(Change::read(self.way()?, &body, &options)?),
         };
-        let media =
-            self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
         let manager = self.manager(&options.field_manager);
         // The object itself is updated, through its main path's rules.
         self.path.subresource.clear();
         let written = self
             .change(&options, |call, old| {
-                let live = call.scale_of(old);
-                let scale = match &sent {
-                    Some(scale) => scale.clone(),
-                    None => {
-                        let (change, _) = plimsoll_schema::decode::parse(&body)
-                            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-                        let patched = match media.split(';').next().unwrap_or_default() {
-                            "application/json-patch+json" => patch::json(&live, &change)?,
-                            "application/strategic-merge-patch+json" => patch::strategic(schema, &live, &change)?,
-                            _ => patch::merge_request(&live, &change)?,
-                        };
-                        codec::typed(patched, expected, &mut Vec::new())?
+                let mut scale = match &sent {
+                    Sent::Whole(scale) => {
+                        call.check_uid(scale, old, options.dry_run)?;
+                        scale.clone()
+                    }
+                    Sent::Change(change) => {
+                        let mut live = call.scale_of(old);
+                        live["metadata"]["managedFields"] = owners(old, &call.places().spec);
+                        let (scale, warnings) = change.on(&live, expected)?;
+                        call.warnings = warnings;
+                        scale
                     }
                 };
+                call.check_place(&mut scale)?;
+                same_uid(&call.served, &scale, old)?;
                 let wanted = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
                 if replicas < 0 && call.served.custom.is_none() {
@@ -140,6 +149,31 @@ impl Call {
             None => Err(Status::not_found(self.served.name(), &self.path.name)),
         }
     }
+}
+
+/// Who owns the replicas, as a scale shows them.
+fn owners(object: &Value, replicas: &[String]) -> Value {
+    let fields: Vec<String> = replicas.iter().map(|name| format!("f:{name}")).collect();
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let owners = entries.filter(|entry| !at(&entry["fieldsV1"], &fields).is_null()).map(|entry| {
+        let mut entry = entry.clone();
+        entry["apiVersion"] = "autoscaling/v1".into();
+        entry["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+        entry
+    });
+    owners.collect()
+}
+
+/// Who names the object by its uid means that one and no other of its name.
+fn same_uid(served: &Served, scale: &Value, object: &Value) -> Result<(), Status> {
+    let uid = |of: &Value| of["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let (wanted, found) = (uid(scale), uid(object));
+    if wanted.is_empty() || wanted == found || served.custom.is_some() {
+        return Ok(());
+    }
+    let resource = format!("{}/scale", served.resource.resource);
+    let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+    Err(Status::conflict(GroupResource { group: &served.group, resource: &resource }, name(object), &why))
 }
 
 /// Who scales owns the replicas from no certain time: such entries stand first, as upstream leaves them.

@@ -42,10 +42,11 @@ impl Call {
         }
         let manager = self.manager(&options.field_manager);
         let subresource = self.path.subresource.clone();
+        let dry_run = options.dry_run;
         let written = self
             .change(&options, move |call, old| {
                 let mut new: Value = object.clone();
-                call.check_uid(&new, old)?;
+                call.check_uid(&new, old, dry_run)?;
                 call.own(Some(old), &mut new, &manager, &subresource);
                 Ok(Made::New(new))
             })
@@ -57,15 +58,16 @@ impl Call {
     }
 
     /// An update that names a uid is meant for that object only.
-    fn check_uid(&self, new: &Value, old: &Value) -> Result<(), Status> {
+    pub(super) fn check_uid(&self, new: &Value, old: &Value, dry_run: bool) -> Result<(), Status> {
         let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let (wanted, found) = (uid(new), uid(old));
         if wanted.is_empty() || wanted == found {
             return Ok(());
         }
-        // Upstream tells the place in its store, so it is part of the sentence.
+        // Upstream tells the place in its store, so it is part of the sentence. A dry run does not get as far as the store.
+        let store = if dry_run { "" } else { "/registry" };
         let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+            "StorageError: invalid object, Code: 4, Key: {store}{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
             self.storage_key()
         );
         Err(Status::conflict(self.served.name(), &self.path.name, &why))
@@ -85,7 +87,7 @@ impl Call {
         };
         let namespace = self.scope();
         let within = if namespace.is_empty() { String::new() } else { format!("/{namespace}") };
-        format!("/registry/{folder}{within}/{}", self.path.name)
+        format!("/{folder}{within}/{}", self.path.name)
     }
 
     async fn update_absent(&mut self, mut object: Value, options: &WriteOptions) -> Result<Reply, Status> {
