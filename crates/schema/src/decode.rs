@@ -79,8 +79,12 @@ impl<'a> Path<'a> {
 }
 
 /// The canonical form of a value of this type. Unknown fields are dropped and reported; a value of the wrong type is an error.
+///
+/// Of several errors, the first is told, and before them all the first of a type that reads its own form, such as a quantity: that
+/// one ends Go's decoding at once.
 pub fn canonical(schema: Schema<'_>, value: Value, report: &mut Report) -> Result<Value, DecodeError> {
-    convert(schema, value, &Path::root(), report)
+    let value = convert(schema, value, &Path::root(), report)?;
+    report.mismatch.take().map_or(Ok(value), Err)
 }
 
 fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>, report: &mut Report) -> Result<Value, DecodeError> {
@@ -97,7 +101,7 @@ fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>, report: &mut Repor
                 }
                 Ok(Value::Array(out))
             }
-            other => Err(DecodeError::wrong_type(schema, &other, path)),
+            other => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
         },
         Type::Map(element) => match value {
             Value::Null => Ok(Value::Null),
@@ -111,9 +115,9 @@ fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>, report: &mut Repor
                 }
                 Ok(Value::Object(out))
             }
-            other => Err(DecodeError::wrong_type(schema, &other, path)),
+            other => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
         },
-        _ => leaf::convert(schema, value, path),
+        _ => leaf::convert(schema, value, path, report),
     }
 }
 
@@ -127,7 +131,7 @@ fn structure(
     let entries = match value {
         Value::Object(entries) => entries,
         Value::Null => Map::new(),
-        other => return Err(DecodeError::wrong_type(schema, &other, path)),
+        other => return Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
     };
     let mut out = Map::new();
     for (name, value) in entries {

@@ -12,6 +12,8 @@ use crate::table::{Schema, Type};
 pub struct Report {
     /// Sentences such as `unknown field "spec.foo"`.
     pub problems: Vec<String>,
+    /// The first value of a wrong type.
+    pub(super) mismatch: Option<DecodeError>,
 }
 
 /// More than this many problems are not written down: each costs memory, and nobody reads the hundredth.
@@ -22,6 +24,12 @@ impl Report {
         if self.problems.len() < MOST_PROBLEMS {
             self.problems.push(format!("unknown field {path:?}"));
         }
+    }
+
+    /// A value of a wrong type is passed over, as Go's decoder does: it says so at its end, unless it meets something worse.
+    pub(super) fn pass_over(&mut self, error: DecodeError) -> Value {
+        self.mismatch.get_or_insert(error);
+        Value::Null
     }
 }
 

@@ -6,27 +6,37 @@ use jiff::Timestamp;
 use plimsoll_engine::quantity::Quantity;
 use serde_json::Value;
 
-use super::{DecodeError, Path};
+use super::{DecodeError, Path, Report};
 use crate::table::{Schema, Type};
 
-pub(super) fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>) -> Result<Value, DecodeError> {
+pub(super) fn convert(
+    schema: Schema<'_>,
+    value: Value,
+    path: &Path<'_>,
+    report: &mut Report,
+) -> Result<Value, DecodeError> {
+    // What a type that reads its own form takes its text or number for.
+    let wrong = |inner: Type, value: &Value| DecodeError::wrong_type(Schema::new(schema.table, &inner), value, path);
     match (schema.ty, value) {
         (Type::Json | Type::Raw, value) => Ok(value),
         (_, Value::Null) => Ok(Value::Null),
         (Type::String, value @ Value::String(_)) | (Type::Bool, value @ Value::Bool(_)) => Ok(value),
         (Type::Fields, value @ Value::Object(_)) => Ok(value),
         (Type::Int64, Value::Number(n)) if n.is_i64() => Ok(Value::Number(n)),
-        (Type::Int32, Value::Number(n)) if n.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) => Ok(Value::Number(n)),
+        (Type::Int32 | Type::IntOrString, Value::Number(n)) if n.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) => {
+            Ok(Value::Number(n))
+        }
         (Type::Double, value @ Value::Number(_)) => Ok(value),
         (Type::IntOrString, value @ Value::String(_)) => Ok(value),
-        (Type::IntOrString, value @ Value::Number(_)) => convert(Schema::new(schema.table, &Type::Int32), value, path),
-        (Type::Bytes, Value::String(text)) => bytes(text),
+        (Type::IntOrString, other) => Err(wrong(Type::Int32, &other)),
+        (Type::Bytes, Value::String(text)) => bytes(text).or_else(|error| Ok(report.pass_over(error))),
         (Type::Quantity, Value::String(text)) => quantity(&text),
-        (Type::Quantity, Value::Number(n)) => quantity(&n.to_string()),
+        (Type::Quantity, other) => quantity(&other.to_string()),
         (Type::Time, Value::String(text)) => time(&text, false),
         (Type::MicroTime, Value::String(text)) => time(&text, true),
         (Type::Duration, value @ Value::String(_)) => Ok(value),
-        (_, other) => Err(DecodeError::wrong_type(schema, &other, path)),
+        (Type::Time | Type::MicroTime | Type::Duration, other) => Err(wrong(Type::String, &other)),
+        (_, other) => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
     }
 }
 

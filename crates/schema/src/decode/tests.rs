@@ -105,3 +105,21 @@ fn keys_that_stand_twice_are_noted() {
     assert!(parse(b"{\"a\": ").is_err());
     assert!(parse(b"{} x").is_err());
 }
+
+/// As kube-apiserver 1.37.1 answered.
+#[test]
+fn a_type_that_reads_its_own_form_has_the_first_word() {
+    let refused = |spec: Value| round(("apps", "v1", "Deployment"), json!({"spec": spec})).0.unwrap_err();
+    let field = "Go struct field";
+    let replicas = format!("json: cannot unmarshal string into {field} DeploymentSpec.spec.replicas of type int32");
+    assert_eq!(refused(json!({"replicas": "x", "template": 5})), replicas);
+    let surge = |value: Value| refused(json!({"replicas": "x", "strategy": {"rollingUpdate": {"maxSurge": value}}}));
+    let path = "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge";
+    assert_eq!(surge(json!(true)), format!("json: cannot unmarshal bool into {field} {path} of type int32"));
+    let template = |metadata: Value| refused(json!({"replicas": "x", "template": {"metadata": metadata}}));
+    let path = "ObjectMeta.spec.template.metadata.creationTimestamp";
+    let time = template(json!({"creationTimestamp": 5}));
+    assert_eq!(time, format!("json: cannot unmarshal number into {field} {path} of type string"));
+    let amount = refused(json!({"replicas": "x", "template": {"spec": {"overhead": {"cpu": [1]}}}}));
+    assert!(amount.starts_with("quantities must match the regular expression"), "{amount}");
+}
