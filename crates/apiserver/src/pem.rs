@@ -33,12 +33,13 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
         let end = format!("-----END {kind}-----");
         let mut rest = lines.clone();
         let mut closed = false;
+        // A block ends where another begins: of many beginnings, each is looked at once.
         let inside: Vec<&str> = rest
             .by_ref()
             .map(str::trim)
             .take_while(|line| {
                 closed = *line == end;
-                !closed
+                !line.starts_with("-----")
             })
             .collect();
         let headers = inside.iter().take_while(|line| line.contains(':')).count();
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn blocks_and_what_is_between_them() {
-        let text = "words\n-----BEGIN A-----\nk: v\n\nAQI=\n-----END A-----\n-----BEGIN B-----\n!\n-----END B-----\n-----BEGIN C-----\nAw==\n-----END C-----\n-----BEGIN D-----\n";
+        let text = "words\n-----BEGIN A-----\nk: v\n\nAQI=\n-----END A-----\n-----BEGIN B-----\n!\n-----END B-----\n-----BEGIN C-----\n-----BEGIN C-----\nAw==\n-----END C-----\n-----BEGIN D-----\n";
         let seen = blocks(text);
         let expected = [("A", true, vec![1, 2]), ("C", false, vec![3])];
         assert_eq!(seen, expected.map(|(kind, has_headers, der)| Block { kind, has_headers, der }));
