@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::field::{FieldError, go_quoted};
 use crate::kind::Kind;
 use crate::status::Status;
-use crate::strategy;
+use crate::{strategy, validation};
 
 /// The first address of the range of services, and how many there are (`10.0.0.0/24`).
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
@@ -25,6 +25,8 @@ pub fn on_create(core: &Core, kind: Kind<'_>, object: &mut Value) -> Result<(), 
     if (kind.group, kind.kind) != ("", "Service") {
         return Ok(());
     }
+    strategy::name_address_twice(object);
+    right(object, None)?;
     addresses(core, object, true)?;
     Ports::new(core, object, None).give(object)
 }
@@ -34,9 +36,16 @@ pub fn on_update(core: &Core, kind: Kind<'_>, object: &mut Value, old: &Value) -
     if (kind.group, kind.kind) != ("", "Service") {
         return Ok(());
     }
+    right(object, Some(old))?;
     // An address stays; one that is changed is refused by validation.
     addresses(core, object, !strategy::needs_cluster_ip(old))?;
     Ports::new(core, object, Some(old)).give(object)
+}
+
+/// Refuses addresses that are wrong in themselves, before any is given: those that are given would hide it.
+fn right(object: &Value, old: Option<&Value>) -> Result<(), Status> {
+    let errors = validation::cluster::service_addresses(object, old);
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("", "Service", crate::value::name(object), &errors)) }
 }
 
 fn addresses(core: &Core, object: &mut Value, new: bool) -> Result<(), Status> {

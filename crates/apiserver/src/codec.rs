@@ -157,6 +157,10 @@ pub fn typed(mut value: Value, expected: Expected<'_>, problems: &mut Vec<String
     if disowned {
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
     }
+    let kind = crate::kind::Kind::new(expected.group, expected.version, expected.kind);
+    if let Some(why) = crate::defaults::inconvertible(kind, &object) {
+        return Err(cannot(why));
+    }
     report.problems.append(problems);
     *problems = report.problems;
     Ok(object)

@@ -170,7 +170,8 @@ fn ratio(kind: &str, name: &str, bound: Quantity, requests: &Amounts, limits: &A
     (is * 1000.0 > bound.milli_value() as f64).then(|| format!("{start}, but provided ratio is {is:.6}"))
 }
 
-fn of_pod(pod: &Value, kind: &str) -> Amounts {
+/// What a pod asks for as a whole.
+pub(super) fn of_pod(pod: &Value, kind: &str) -> Amounts {
     let mut all = crate::strategy::aggregate(pod, kind);
     for (name, amount) in amounts(pod, &["spec", "resources", kind]) {
         if matches!(name.as_str(), "cpu" | "memory") {

@@ -4,11 +4,13 @@
 //! the cluster through [`Cluster`], and run the plugins that kube-apiserver has on by default and that decide without webhooks, in
 //! its order.
 
+mod admin_access;
 mod claims;
 mod limits;
 mod namespace;
 mod pod_security;
 mod priority;
+mod resize;
 mod runtime_class;
 mod selector;
 mod service_account;
@@ -24,6 +26,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::status::{GroupResource, Status};
 use crate::value::text;
+pub use admin_access::refused as admin_access_refused;
 
 /// The objects that a decision looks at.
 pub trait Cluster {
@@ -141,6 +144,7 @@ pub fn validate(request: &Request<'_>, object: &Value, cluster: &dyn Cluster) ->
     if matches!(request.operation, Operation::Delete | Operation::Connect) {
         return Ok(Vec::new());
     }
+    resize::check(request, object, cluster)?;
     limits::check(request, object, cluster)?;
     let warnings = pod_security::validate(request, object, cluster)?;
     if request.is("scheduling.k8s.io", "priorityclasses") {

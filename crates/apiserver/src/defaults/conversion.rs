@@ -1,10 +1,13 @@
 //! What a round trip through upstream's internal types leaves different: fields that exist twice, annotations that stand for fields.
 
+use std::num::IntErrorKind;
+
 use base64::Engine as _;
 use serde_json::{Value, json};
 
+use crate::field::go_quoted;
 use crate::kind::Kind;
-use crate::value::{ensure, ensure_in, get, is_zero, list_mut, text};
+use crate::value::{default_absent, ensure, ensure_in, get, is_zero, list_mut, text};
 
 /// Counts the changes of a DaemonSet's template; a field of its own in the internal type.
 pub const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -26,6 +29,11 @@ pub fn round_trip(kind: Kind<'_>, object: &mut Value) {
         ("apps", "DaemonSet") => {
             let count = template_generation(object);
             set_template_generation(object, count);
+            // Inside, these are no pointers: who names the struct has both.
+            if let Some(Value::Object(rolling)) = object.pointer_mut("/spec/updateStrategy/rollingUpdate") {
+                default_absent(rolling, "maxUnavailable", 0);
+                default_absent(rolling, "maxSurge", 0);
+            }
         }
         ("apps", "Deployment") => rollback(object),
         _ => {}
@@ -35,6 +43,20 @@ pub fn round_trip(kind: Kind<'_>, object: &mut Value) {
 /// How often a DaemonSet's template has changed.
 pub fn template_generation(object: &Value) -> i64 {
     text(object, &["metadata", "annotations", TEMPLATE_GENERATION]).parse().unwrap_or_default()
+}
+
+/// Why an object cannot be made one of the internal type: an annotation that stands for a number is none.
+pub fn inconvertible(kind: Kind<'_>, object: &Value) -> Option<String> {
+    if (kind.group, kind.kind) != ("apps", "DaemonSet") {
+        return None;
+    }
+    let count = get(object, &["metadata", "annotations", TEMPLATE_GENERATION])?.as_str()?;
+    let error = count.parse::<i64>().err()?;
+    let why = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    Some(format!("strconv.ParseInt: parsing {}: {why}", go_quoted(count)))
 }
 
 /// Writes down how often a DaemonSet's template has changed.

@@ -23,7 +23,7 @@ use crate::kind::Kind;
 use crate::value::{Fields, is_zero};
 
 pub use autoscaling_versions::convert_autoscaler;
-pub use conversion::{convert_event, round_trip, set_template_generation, template_generation};
+pub use conversion::{convert_event, inconvertible, round_trip, set_template_generation, template_generation};
 
 /// What defaults may depend on besides the object.
 #[derive(Debug, Clone, Copy)]

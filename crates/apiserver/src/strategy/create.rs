@@ -53,6 +53,7 @@ pub fn prepare_create(kind: Kind<'_>, object: &mut Value, context: Context<'_>) 
             job_labels(object);
         }
         ("certificates.k8s.io", "CertificateSigningRequest") => requester(object, context),
+        ("discovery.k8s.io", "EndpointSlice") => old_topology(object),
         ("coordination.k8s.io", "Lease") => {
             remove(object, &["spec", "strategy"]);
             remove(object, &["spec", "preferredHolder"]);
@@ -74,6 +75,13 @@ fn namespace(object: &mut Value) {
     }
     let name = crate::value::name(object).to_owned();
     ensure(object, &["metadata", "labels"]).insert("kubernetes.io/metadata.name".into(), name.into());
+}
+
+/// Topology by labels was for a version that is gone; this one reads it and forgets it.
+pub(super) fn old_topology(object: &mut Value) {
+    crate::value::list_mut(object, &["endpoints"])
+        .iter_mut()
+        .for_each(|endpoint| remove(endpoint, &["deprecatedTopology"]));
 }
 
 /// Only the names of a service account's secrets are kept.

@@ -26,6 +26,7 @@ const OFF: &[&[(&str, &str)]] = &[
     &[("VolumeMount", "bindMountOptions")],
     &[("PodSpec", "evictionResponders")],
     &[("PodSpec", "schedulingGroup")],
+    &[("JobSpec", "scheduling")],
     &[("NodeSpec", "podPreemptionPolicy")],
     &[
         ("PodStatus", "volumeHealth"),

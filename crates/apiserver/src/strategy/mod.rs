@@ -27,7 +27,7 @@ pub use pod::set_condition;
 pub use quality::quality_of_service;
 pub(crate) use resources::{Amounts, aggregate, amounts};
 pub use rules::{allow_create_on_update, allow_unconditional_update};
-pub use service::{allocates_node_ports, complete_addresses, needs_cluster_ip};
+pub use service::{allocates_node_ports, complete_addresses, name_address_twice, needs_cluster_ip};
 pub use update::prepare_update;
 pub use warnings::{deprecated_api, on_create as warnings_on_create, on_update as warnings_on_update};
 

@@ -81,6 +81,14 @@ pub fn allocates_node_ports(service: &Value) -> bool {
             && get(service, &["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool).unwrap_or(true))
 }
 
+/// Who asks for an address in the older field asks for it in the newer one, whatever the type: validation looks at that.
+pub fn name_address_twice(service: &mut Value) {
+    let address = text(service, &["spec", "clusterIP"]).to_owned();
+    if !address.is_empty() && list(service, &["spec", "clusterIPs"]).is_empty() {
+        ensure(service, &["spec"]).insert("clusterIPs".into(), json!([address]));
+    }
+}
+
 /// Fills in the fields that go with a service's address, once it has one (`spec.clusterIP`; `None` for a service without), in a
 /// cluster whose services have IPv4 addresses.
 pub fn complete_addresses(service: &mut Value) {

@@ -11,6 +11,8 @@ use crate::value::{as_fields, copy_field, ensure, ensure_in, get, int, list, rem
 /// Prepares what is to take the place of `old`. `subresource` is empty for the object itself.
 pub fn prepare_update(kind: Kind<'_>, subresource: &str, new: &mut Value, old: &Value, context: Context<'_>) {
     let rules = rules(kind);
+    // What is lost anyway is no change: the generation does not count it.
+    gates::drop_disabled(kind, new, Some(old));
     copy_field(new, old, &["metadata", "generation"]);
     match (kind.group, kind.kind, subresource) {
         ("", "Pod", _) => pod::prepare_update(subresource, new, old),
@@ -21,7 +23,6 @@ pub fn prepare_update(kind: Kind<'_>, subresource: &str, new: &mut Value, old: &
         _ => {}
     }
     system_metadata(new, old);
-    gates::drop_disabled(kind, new, Some(old));
 }
 
 /// What no write changes. Upstream does this after the kind's own part.
@@ -86,6 +87,10 @@ fn main(kind: Kind<'_>, rules: Rules, new: &mut Value, old: &Value, context: Con
     if changed {
         bump(new, old);
     }
+    if (kind.group, kind.kind) == ("discovery.k8s.io", "EndpointSlice") {
+        // Only now: what is forgotten was a change all the same.
+        create::old_topology(new);
+    }
     if (kind.group, kind.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition") {
         create::stored_version(new);
     }
@@ -124,6 +129,8 @@ fn status(kind: Kind<'_>, rules: Rules, new: &mut Value, old: &Value, context: C
     match (kind.group, kind.kind) {
         ("", "Node") if get(old, &["status", "config"]).is_none() => remove(new, &["status", "config"]),
         ("", "PersistentVolume") => phase_time(new, old, context.now),
+        // The count is part of the spec, though it is written among the annotations.
+        ("apps", "DaemonSet") => set_template_generation(new, template_generation(old)),
         ("resource.k8s.io", "ResourceClaim") => deallocated(new, old),
         _ => {}
     }

@@ -91,6 +91,14 @@ fn data_source(out: &mut Found, from: &Value, lenient_group: bool, path: &Path) 
 
 /// A template of claims in a pod's ephemeral volume: of the metadata only labels and annotations may be set.
 pub fn claim_template(template: &Value, path: &Path) -> Vec<FieldError> {
+    let mut out = Found::new();
+    out.extend(template_metadata(get(template, "metadata"), &path.child("metadata")));
+    out.extend(claim_spec(get(template, "spec"), false, false, &path.child("spec")));
+    out.into_errors()
+}
+
+/// The metadata of a template: what is made of it gets labels and annotations, and nothing else.
+pub fn template_metadata(metadata: &Value, field: &Path) -> Vec<FieldError> {
     const OTHERS: &[(&str, &str)] = &[
         ("name", "name"),
         ("generateName", "generateName"),
@@ -107,7 +115,6 @@ pub fn claim_template(template: &Value, path: &Path) -> Vec<FieldError> {
         ("managedFields", "managedFields"),
     ];
     let mut out = Found::new();
-    let (metadata, field) = (get(template, "metadata"), path.child("metadata"));
     out.extend(meta::annotations(metadata, &field.child("annotations")));
     out.extend(meta::labels(metadata, "labels", &field.child("labels")));
     for (name, shown) in OTHERS {
@@ -115,6 +122,5 @@ pub fn claim_template(template: &Value, path: &Path) -> Vec<FieldError> {
             out.forbidden(&field.child(shown), "cannot be set");
         }
     }
-    out.extend(claim_spec(get(template, "spec"), false, false, &path.child("spec")));
     out.into_errors()
 }

@@ -143,6 +143,12 @@ pub fn is_cidr(path: &Path, text: &str) -> Vec<FieldError> {
     }
 }
 
+/// Whether a range is one of IPv6, where it is a range at all, however it is written.
+pub fn is_ipv6_range(text: &str) -> Option<bool> {
+    let (address, ..) = parse_range(text)?;
+    Some(matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_none()))
+}
+
 /// An address with the length of its network's prefix.
 pub fn is_interface_address(path: &Path, text: &str) -> Vec<FieldError> {
     let Some((ip, bits, _)) = parse_range(text) else {

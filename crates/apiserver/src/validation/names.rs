@@ -51,6 +51,14 @@ pub fn regex_error(message: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
+/// A sentence as upstream's declarative rules have it: these count bytes, and say so.
+pub fn declared(sentence: &str) -> String {
+    match sentence.strip_prefix("must be no more than ").and_then(|rest| rest.strip_suffix(" characters")) {
+        Some(max) => format!("must be no more than {max} bytes"),
+        None => sentence.to_owned(),
+    }
+}
+
 /// The sentence about a number outside of a range.
 pub fn range_error(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")

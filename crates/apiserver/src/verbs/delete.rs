@@ -161,7 +161,7 @@ impl DeleteOptions {
         Ok(options)
     }
 
-    fn check(&self) -> Result<(), Status> {
+    pub(super) fn check(&self) -> Result<(), Status> {
         let mut errors = Vec::new();
         if self.propagation.is_some() && self.orphan.is_some() {
             let shown = json!(self.propagation);

@@ -75,10 +75,10 @@ impl Call {
                 }
             }
         } else {
+            let token = decode_token(&options.continue_token)?;
             if !matches!(options.resource_version.as_str(), "" | "0") {
                 return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
             }
-            let token = decode_token(&options.continue_token)?;
             request.at = u64::try_from(token.rv).ok().filter(|rv| *rv > 0);
             start = match namespace {
                 Some(namespace) => (namespace.to_owned(), token.start),
@@ -302,14 +302,10 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
         }
         match options.send_initial_events {
             Some(_) if matching != "NotOlderThan" => {
-                if matching.is_empty() {
-                    errors.push(FieldError::forbidden(
-                        match_field,
-                        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                    ));
-                } else {
-                    errors.push(FieldError::not_supported(match_field, &matching.into(), &["NotOlderThan"]));
-                }
+                errors.push(FieldError::forbidden(
+                    match_field,
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                ));
             }
             None if !matching.is_empty() => {
                 errors.push(FieldError::forbidden(
@@ -318,6 +314,9 @@ pub(super) fn check(options: &ListOptions, watch: bool) -> Result<(), Status> {
                 ));
             }
             _ => {}
+        }
+        if !matches!(matching, "" | "NotOlderThan") {
+            errors.push(FieldError::not_supported(match_field, &matching.into(), &["NotOlderThan"]));
         }
     } else {
         if !matching.is_empty() {

@@ -123,6 +123,12 @@ impl Call {
         let options = WriteOptions::parse(&self.query, "CreateOptions")?;
         let body = as_newer_eviction(&body).unwrap_or(body);
         let wanted = self.part_body(&body, &options)?;
+        let home = crate::value::namespace(&wanted);
+        if !home.is_empty() && home != self.path.namespace {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
         let named = name(&wanted);
         if !named.is_empty() && named != self.path.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
@@ -153,6 +159,7 @@ impl Call {
                     continue;
                 }
             }
+            delete.check()?;
             // An eviction that is meant for another pod leaves no mark on this one.
             preconditions(&self.served, &name, &pod, &delete)?;
             let mut delete = delete.clone();

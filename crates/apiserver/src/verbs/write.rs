@@ -219,7 +219,9 @@ impl Call {
                 self.warnings.extend(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
-                (validation::create(kind, &new), strategy::warnings_on_create(kind, &new))
+                let mut errors = admission::admin_access_refused(kind, &new, &*self.core);
+                errors.extend(validation::create(kind, &new));
+                (errors, strategy::warnings_on_create(kind, &new))
             }
         };
         self.refuse(&new, &errors)?;

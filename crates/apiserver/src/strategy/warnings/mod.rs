@@ -74,7 +74,11 @@ pub fn on_update(kind: Kind<'_>, subresource: &str, new: &Value, old: &Value) ->
     if changed {
         indexed(kind, new, &mut out);
     }
-    if changed && let Some((path, template)) = template(kind, new) {
+    // Upstream's replication controllers are looked at when they are made, and not again.
+    if changed
+        && kind.kind != "ReplicationController"
+        && let Some((path, template)) = template(kind, new)
+    {
         pod(path, template, &mut out);
     }
     common(kind, new, Some(old), &mut out);
@@ -153,6 +157,9 @@ fn common(kind: Kind<'_>, object: &Value, old: Option<&Value>, out: &mut Vec<Str
             }
         }
         ("", "ResourceQuota") => quota(object, out),
+        ("discovery.k8s.io", "EndpointSlice") if old.is_none() && text(object, &["addressType"]) == "FQDN" => {
+            out.push("spec.addressType: FQDN endpoints are deprecated".into());
+        }
         ("apps", "StatefulSet") => {
             for (i, claim_template) in list(object, &["spec", "volumeClaimTemplates"]).iter().enumerate() {
                 claim(&format!("spec.volumeClaimTemplates[{i}]"), claim_template.get("spec"), out);

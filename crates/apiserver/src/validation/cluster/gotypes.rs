@@ -379,3 +379,91 @@ pub(super) const CUSTOM_RESOURCE_DEFINITION_VERSION: &[F] = &[
     f("AdditionalPrinterColumns", "additionalPrinterColumns", T::Json),
     f("SelectableFields", "selectableFields", T::Json),
 ];
+
+const DEVICE_SELECTORS: T =
+    T::List(&T::Struct(&[f("CEL", "cel", T::Opt(&T::Struct(&[f("Expression", "expression", T::Text)])))]));
+
+const DEVICE_TOLERATIONS: T = T::List(&T::Struct(&[
+    f("Key", "key", T::Text),
+    f("Operator", "operator", T::Text),
+    f("Value", "value", T::Text),
+    f("Effect", "effect", T::Text),
+    f("TolerationSeconds", "tolerationSeconds", T::Opt(&T::Number)),
+]));
+
+const DEVICE_CAPACITY: T = T::Opt(&T::Struct(&[f("Requests", "requests", T::Map)]));
+
+const EXACT_DEVICE_REQUEST: &[F] = &[
+    f("DeviceClassName", "deviceClassName", T::Text),
+    f("Selectors", "selectors", DEVICE_SELECTORS),
+    f("AllocationMode", "allocationMode", T::Text),
+    f("Count", "count", T::Number),
+    f("AdminAccess", "adminAccess", T::Opt(&T::Flag)),
+    f("Tolerations", "tolerations", DEVICE_TOLERATIONS),
+    f("Capacity", "capacity", DEVICE_CAPACITY),
+    f("DerivedAttributes", "derivedAttributes", T::Json),
+];
+
+const DEVICE_SUB_REQUEST: &[F] = &[
+    f("Name", "name", T::Text),
+    f("DeviceClassName", "deviceClassName", T::Text),
+    f("Selectors", "selectors", DEVICE_SELECTORS),
+    f("AllocationMode", "allocationMode", T::Text),
+    f("Count", "count", T::Number),
+    f("Tolerations", "tolerations", DEVICE_TOLERATIONS),
+    f("Capacity", "capacity", DEVICE_CAPACITY),
+    f("DerivedAttributes", "derivedAttributes", T::Json),
+];
+
+const DEVICE_CLAIM: &[F] = &[
+    f(
+        "Requests",
+        "requests",
+        T::List(&T::Struct(&[
+            f("Name", "name", T::Text),
+            f("Exactly", "exactly", T::Opt(&T::Struct(EXACT_DEVICE_REQUEST))),
+            f("FirstAvailable", "firstAvailable", T::List(&T::Struct(DEVICE_SUB_REQUEST))),
+        ])),
+    ),
+    f(
+        "Constraints",
+        "constraints",
+        T::List(&T::Struct(&[
+            f("Requests", "requests", T::List(&T::Text)),
+            f("MatchAttribute", "matchAttribute", T::Opt(&T::Text)),
+            f("DistinctAttribute", "distinctAttribute", T::Opt(&T::Text)),
+        ])),
+    ),
+    f(
+        "Config",
+        "config",
+        T::List(&T::Struct(&[
+            f("Requests", "requests", T::List(&T::Text)),
+            f(
+                "Opaque",
+                "opaque",
+                T::Opt(&T::Struct(&[f("Driver", "driver", T::Text), f("Parameters", "parameters", T::Json)])),
+            ),
+        ])),
+    ),
+];
+
+/// `ResourceClaimTemplateSpec`, with the metadata that is embedded in it.
+pub(super) const RESOURCE_CLAIM_TEMPLATE_SPEC: &[F] = &[
+    o("name", T::Text),
+    o("generateName", T::Text),
+    o("namespace", T::Text),
+    o("selfLink", T::Text),
+    o("uid", T::Text),
+    o("resourceVersion", T::Text),
+    o("generation", T::Number),
+    o("creationTimestamp", T::Time),
+    o("deletionTimestamp", T::Time),
+    o("deletionGracePeriodSeconds", T::Number),
+    o("labels", T::Map),
+    o("annotations", T::Map),
+    o("ownerReferences", T::Json),
+    o("finalizers", T::List(&T::Text)),
+    o("managedFields", T::Json),
+    f("Spec", "spec", T::Struct(&[f("Devices", "devices", T::Struct(DEVICE_CLAIM))])),
+];

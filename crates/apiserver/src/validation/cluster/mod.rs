@@ -10,6 +10,7 @@ mod claims;
 mod config;
 mod csi;
 mod definitions;
+mod device_requests;
 mod devices;
 mod events;
 mod flows;
@@ -156,8 +157,8 @@ fn rules(kind: Kind<'_>) -> Option<Rules> {
             .with(&[("status", api_services::update_status)])
             .repeating(),
         ("resource.k8s.io", "ResourceClaim") => namespaced(devices::create_claim, devices::update_claim),
-        ("resource.k8s.io", "ResourceClaimTemplate") => namespaced(devices::create_claim, devices::update_template),
-        ("resource.k8s.io", "DeviceClass") => cluster(devices::create, devices::update),
+        ("resource.k8s.io", "ResourceClaimTemplate") => namespaced(devices::create_template, devices::update_template),
+        ("resource.k8s.io", "DeviceClass") => cluster(devices::create_class, devices::update_class),
         ("resource.k8s.io", "ResourceSlice") => cluster(devices::create, devices::update),
         _ => return None,
     })
@@ -170,6 +171,13 @@ fn first(kind: Kind<'_>, new: &Value, old: Option<&Value>) -> Found {
         services::first(&mut found, new, old);
     }
     found
+}
+
+/// What is wrong with the addresses that a service asks for: looked at before it is given any.
+pub fn service_addresses(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut found = Found::default();
+    services::first(&mut found, new, old);
+    found.finish()
 }
 
 /// What is wrong with a new object; nothing said about kinds that are not known here.

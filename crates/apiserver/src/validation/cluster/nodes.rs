@@ -145,16 +145,12 @@ fn pod_ranges(found: &mut Found, new: &Value) {
     if ranges.len() < 2 {
         return;
     }
-    let families: Vec<Option<bool>> = ranges
-        .iter()
-        .map(|range| {
-            let address = range.split_once('/').map(|(address, _)| address)?;
-            ip::is_cidr_legacy(&path, range, &[]).is_empty().then(|| ip::is_ipv6(address))
-        })
-        .collect();
-    if let Some(bad) = families.iter().position(Option::is_none) {
-        let bad = ranges.get(bad).copied().unwrap_or_default();
-        let said = format!("invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR address: {bad}");
+    let families: Vec<Option<bool>> = ranges.iter().map(|range| ip::is_ipv6_range(range)).collect();
+    if let Some(i) = families.iter().position(Option::is_none) {
+        let bad = ranges.get(i).copied().unwrap_or_default();
+        let said = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{i}]: <nil> (invalid CIDR address: {bad})"
+        );
         found.push(FieldError::new(Wrong::Internal, &path, &Value::Null, said));
     }
     let dual = families.contains(&Some(true)) && families.contains(&Some(false)) && !families.contains(&None);

@@ -1,15 +1,17 @@
 //! RuntimeClass.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::found::{Found, IMMUTABLE};
 use super::gojson::Type;
 use super::gotypes::TOLERATION;
-use super::resources;
 use crate::field::FieldError;
 use crate::validation::meta;
 use crate::validation::names::{self, name_is_dns_subdomain};
-use crate::validation::path::{Path, at, entries, get, has, list, str_value, text};
+use crate::validation::path::{Path, at, get, has, list, str_value, text};
+use crate::validation::resources::{container_resource_name, requirements};
 
 /// A new class.
 pub(super) fn create(found: &mut Found, new: &Value) {
@@ -36,14 +38,14 @@ fn class(found: &mut Found, new: &Value, declarative: bool) {
         say(FieldError::required(&path, ""));
     } else {
         for complaint in names::is_dns1123_label(handler) {
+            let complaint = if declarative { names::declared(&complaint) } else { complaint };
             say(FieldError::invalid(&path, &str_value(handler), complaint));
         }
     }
-    for (resource, amount) in entries(get(new, "overhead"), "podFixed") {
-        let path = Path::new("overhead").child("limits").key(resource);
-        resources::container_name(found, resource, &path);
-        resources::amount(found, resource, amount, &path);
-    }
+    // To upstream, what the runtime itself needs are the limits of a container.
+    let overhead = json!({"limits": at(new, &["overhead", "podFixed"])});
+    let none = BTreeSet::new();
+    found.extend(requirements(&overhead, container_resource_name, &none, false, &Path::new("overhead")));
     let path = Path::new("scheduling");
     found.extend(meta::labels(get(new, "scheduling"), "nodeSelector", &path.child("nodeSelector")));
     tolerations(found, list(at(new, &["scheduling"]), "tolerations"), &path.child("tolerations"));

@@ -148,7 +148,7 @@ fn attachment(found: &mut Found, new: &Value, old: Option<&Value>) {
     let (path, spec) = (Path::new("spec"), get(new, "spec"));
     // A changed spec is refused as a whole; what is wrong within it is then said by the rules of new attachments only.
     let changed = old.is_some_and(|old| !same(spec, get(old, "spec")));
-    attacher(found, text(spec, "attacher"), old.is_none(), &path.child("attacher"));
+    driver(found, text(spec, "attacher"), old.is_none(), &path.child("attacher"));
     let field = path.child("source");
     let source = get(spec, "source");
     let said = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
@@ -173,7 +173,8 @@ fn attachment(found: &mut Found, new: &Value, old: Option<&Value>) {
     }
 }
 
-fn attacher(found: &mut Found, name: &str, declarative: bool, path: &Path) {
+/// The name of a driver: a domain, in small letters or not.
+pub(super) fn driver(found: &mut Found, name: &str, declarative: bool, path: &Path) {
     let mut say = |error| if declarative { found.late(error) } else { found.push(error) };
     if name.is_empty() {
         say(FieldError::required(path, ""));
@@ -190,7 +191,7 @@ fn attacher(found: &mut Found, name: &str, declarative: bool, path: &Path) {
     for complaint in names::is_dns1123_subdomain(&name.to_lowercase()) {
         // The declarative rule has its own sentence about case.
         let complaint = if declarative {
-            complaint
+            names::declared(&complaint)
                 .replace(
                     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric",
                     "an RFC 1123 subdomain must consist of alphanumeric",

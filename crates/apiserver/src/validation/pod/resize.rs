@@ -9,14 +9,17 @@ use crate::validation::meta;
 use crate::validation::path::{Path, at, get, has, list, same, text};
 use crate::validation::resources;
 
+/// How upstream prints the path of what is about no field.
+const NO_FIELD: &str = "[]";
+
 /// A pod that is resized.
 pub fn update(new: &Value, old: &Value, options: &Options) -> Vec<FieldError> {
     if annotations::is_mirror(get(old, "metadata")) {
-        return vec![FieldError::forbidden("", "static pods cannot be resized")];
+        return vec![FieldError::forbidden(NO_FIELD, "static pods cannot be resized")];
     }
     let (now, before) = (get(new, "spec"), get(old, "spec"));
     if text(get(before, "os"), "name") == "windows" {
-        return vec![FieldError::forbidden("", "windows pods cannot be resized")];
+        return vec![FieldError::forbidden(NO_FIELD, "windows pods cannot be resized")];
     }
     let mut found = Found::new();
     let out = &mut found;
