@@ -334,3 +334,44 @@ fn evictions() {
     );
     assert_eq!(eviction::decide(&running, &[], now).unwrap().budget, None);
 }
+
+#[test]
+fn a_resize_is_refused_where_the_node_can_never_do_it() {
+    let on = |node: &str, cpu: &str| {
+        let mut spec = container(json!({"requests": {"cpu": cpu}}));
+        spec["nodeName"] = node.into();
+        pod(spec)
+    };
+    let said = |old: Value, new: Value| {
+        let resize = Request { old: Some(&old), subresource: "resize", ..request(Operation::Update, "pods", "a", "x") };
+        validate(&resize, &new, &cluster()).err().map(|status| status.message)
+    };
+    let lacking =
+        "pods \"x\" is forbidden: node didn't have enough allocatable resources: cpu, requested: 200, allocatable: 0";
+    assert_eq!(said(on("n", "100m"), on("n", "200m")).as_deref(), Some(lacking));
+    let gone = "pods \"x\" is forbidden: node \"m\" not found";
+    assert_eq!(said(on("m", "100m"), on("m", "200m")).as_deref(), Some(gone));
+    // Nothing changes, or there is no node yet.
+    assert_eq!(said(on("m", "100m"), on("m", "100m")), None);
+    assert_eq!(said(on("", "100m"), on("", "200m")), None);
+}
+
+#[test]
+fn access_to_devices_in_use_needs_a_marked_namespace() {
+    let claim = |namespace: &str| {
+        json!({"metadata": {"name": "c", "namespace": namespace}, "spec": {"devices": {"requests": [
+            {"name": "a", "exactly": {"deviceClassName": "x"}},
+            {"name": "b", "exactly": {"deviceClassName": "x", "adminAccess": true}},
+        ]}}})
+    };
+    let mut objects = cluster();
+    let labels = json!({"resource.kubernetes.io/admin-access": "true"});
+    objects.0.push(("namespaces", json!({"metadata": {"name": "marked", "labels": labels}})));
+    let kind = Kind::new("resource.k8s.io", "v1", "ResourceClaim");
+    let fields = |namespace: &str| -> Vec<String> {
+        let refused = admin_access_refused(kind, &claim(namespace), &objects);
+        refused.into_iter().map(|error| error.field).collect()
+    };
+    assert_eq!(fields("a"), ["spec.devices.requests[1].adminAccess"]);
+    assert!(fields("marked").is_empty());
+}
