@@ -36,6 +36,9 @@ pub fn on_update(core: &Core, kind: Kind<'_>, object: &mut Value, old: &Value) -
     if (kind.group, kind.kind) != ("", "Service") {
         return Ok(());
     }
+    if !strategy::needs_cluster_ip(old) {
+        strategy::name_address_twice(object);
+    }
     right(object, Some(old))?;
     // An address stays; one that is changed is refused by validation.
     addresses(core, object, !strategy::needs_cluster_ip(old))?;

@@ -1,13 +1,20 @@
 //! Certificates and requests for them, as far as rules look into them: blocks of PEM, and a little of the DER inside.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+
+/// As Go reads it: the bits behind the last byte do not matter. What it reads and this did not would be a way around the rules.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OBJECT_IDENTIFIER: u8 = 0x06;
+/// A text of two bytes a letter.
+const BMP_STRING: u8 = 0x1e;
 /// `O=` in a name: 2.5.4.10.
 const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
@@ -43,7 +50,11 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
             })
             .collect();
         let headers = inside.iter().take_while(|line| line.contains(':')).count();
-        let content = inside.get(headers..).and_then(|lines| STANDARD.decode(lines.concat()).ok());
+        let content = inside.get(headers..).and_then(|lines| {
+            let letters: String =
+                lines.iter().flat_map(|line| line.chars()).filter(|c| !" \t\r".contains(*c)).collect();
+            LENIENT.decode(letters).ok()
+        });
         let Some(content) = content.filter(|_| closed) else { continue };
         out.push(Block { kind, has_headers: headers > 0, der: content });
         lines = rest;
@@ -59,27 +70,32 @@ pub fn is_certificate(der: &[u8]) -> bool {
     is_whole && parts.0.is_empty()
 }
 
-/// The organizations that a certificate request asks to be certified; nothing where it cannot be read.
-pub fn organizations(request: &[u8]) -> Vec<String> {
-    let subject = Der(request).open(SEQUENCE).and_then(|mut request| {
-        let mut info = request.open(SEQUENCE)?;
-        info.open(INTEGER)?;
-        info.open(SEQUENCE)
-    });
+/// The organizations that a certificate request asks to be certified. `None` where that cannot be read.
+pub fn organizations(request: &[u8]) -> Option<Vec<String>> {
+    let mut info = Der(request).open(SEQUENCE)?.open(SEQUENCE)?;
+    info.open(INTEGER)?;
+    let mut subject = info.open(SEQUENCE)?;
     let mut out = Vec::new();
-    let Some(mut subject) = subject else { return out };
-    while let Some(mut set) = subject.open(SET) {
-        while let Some(mut attribute) = set.open(SEQUENCE) {
-            let kind = attribute.open(OBJECT_IDENTIFIER);
-            let value = attribute.next();
-            if let (Some(Der(kind)), Some((_, value))) = (kind, value)
-                && kind == ORGANIZATION
-            {
-                out.push(String::from_utf8_lossy(value).into_owned());
+    while !subject.0.is_empty() {
+        let mut set = subject.open(SET)?;
+        while !set.0.is_empty() {
+            let mut attribute = set.open(SEQUENCE)?;
+            let Der(kind) = attribute.open(OBJECT_IDENTIFIER)?;
+            let (tag, value) = attribute.next()?;
+            if kind == ORGANIZATION {
+                out.push(text(tag, value));
             }
         }
     }
-    out
+    Some(out)
+}
+
+fn text(tag: u8, value: &[u8]) -> String {
+    if tag != BMP_STRING {
+        return String::from_utf8_lossy(value).into_owned();
+    }
+    let letters: Vec<u16> = value.as_chunks().0.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+    String::from_utf16_lossy(&letters)
 }
 
 /// The values of a piece of DER, one after the other.
@@ -122,14 +138,21 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_read_as_go_reads_them() {
+        let seen = blocks("-----BEGIN A-----\nA Q\tJ=\n-----END A-----\n");
+        assert_eq!(seen, [Block { kind: "A", has_headers: false, der: vec![1, 2] }]);
+    }
+
+    #[test]
     fn a_request_and_a_certificate_are_read() {
         let key = rcgen::KeyPair::generate().unwrap();
         let mut wanted = rcgen::CertificateParams::default();
         wanted.distinguished_name.push(rcgen::DnType::CommonName, "jane");
         wanted.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
         let request = wanted.serialize_request(&key).unwrap();
-        assert_eq!(organizations(request.der()), ["system:masters"]);
-        assert!(organizations(b"\x30\x84\xff").is_empty());
+        assert_eq!(organizations(request.der()), Some(vec!["system:masters".to_owned()]));
+        assert_eq!(organizations(b"\x30\x84\xff"), None);
+        assert_eq!(text(BMP_STRING, b"\0O\0K"), "OK");
         let certificate = wanted.self_signed(&key).unwrap();
         assert!(is_certificate(certificate.der()));
         assert!(!is_certificate(&certificate.der()[1..]));

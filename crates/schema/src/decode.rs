@@ -101,7 +101,7 @@ fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>, report: &mut Repor
                 }
                 Ok(Value::Array(out))
             }
-            other => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
+            other => Ok(report.pass_over(|| DecodeError::wrong_type(schema, &other, path))),
         },
         Type::Map(element) => match value {
             Value::Null => Ok(Value::Null),
@@ -115,7 +115,7 @@ fn convert(schema: Schema<'_>, value: Value, path: &Path<'_>, report: &mut Repor
                 }
                 Ok(Value::Object(out))
             }
-            other => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
+            other => Ok(report.pass_over(|| DecodeError::wrong_type(schema, &other, path))),
         },
         _ => leaf::convert(schema, value, path, report),
     }
@@ -131,7 +131,7 @@ fn structure(
     let entries = match value {
         Value::Object(entries) => entries,
         Value::Null => Map::new(),
-        other => return Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
+        other => return Ok(report.pass_over(|| DecodeError::wrong_type(schema, &other, path))),
     };
     let mut out = Map::new();
     for (name, value) in entries {
@@ -139,7 +139,7 @@ fn structure(
             if ty.preserve_unknown {
                 out.insert(name, value);
             } else {
-                report.unknown(path.then(Step::Field(&name)).full());
+                report.unknown(|| path.then(Step::Field(&name)).full());
             }
             continue;
         };

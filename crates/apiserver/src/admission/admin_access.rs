@@ -8,25 +8,35 @@ use crate::kind::Kind;
 use crate::value::{is_true, list, namespace, text};
 
 const LABEL: &str = "resource.kubernetes.io/admin-access";
+const REQUESTS: &str = "spec.devices.requests";
+const RESULTS: &str = "status.allocation.devices.results";
+const OF_REQUEST: &[&str] = &["exactly", "adminAccess"];
 
-/// What is wrong with a new claim, or a template of claims, that asks for it.
-pub fn refused(kind: Kind<'_>, new: &Value, cluster: &dyn Cluster) -> Vec<FieldError> {
-    let requests: &[&str] = match (kind.group, kind.kind) {
-        ("resource.k8s.io", "ResourceClaim") => &["spec", "devices", "requests"],
-        ("resource.k8s.io", "ResourceClaimTemplate") => &["spec", "spec", "devices", "requests"],
+/// What is wrong with a new claim, or a template of claims, that asks for it, and with a status that begins to grant it.
+pub fn refused(
+    kind: Kind<'_>,
+    subresource: &str,
+    new: &Value,
+    old: Option<&Value>,
+    cluster: &dyn Cluster,
+) -> Vec<FieldError> {
+    // Where it may be asked for, and as what that is told: of a template as of a claim.
+    let (places, told, flag): (&[&str], &str, &[&str]) = match (kind.group, kind.kind, subresource, old) {
+        ("resource.k8s.io", "ResourceClaim", "", None) => (&["spec", "devices", "requests"], REQUESTS, OF_REQUEST),
+        ("resource.k8s.io", "ResourceClaimTemplate", "", None) => {
+            (&["spec", "spec", "devices", "requests"], REQUESTS, OF_REQUEST)
+        }
+        ("resource.k8s.io", "ResourceClaim", "status", Some(_)) => {
+            (&["status", "allocation", "devices", "results"], RESULTS, &["adminAccess"])
+        }
         _ => return Vec::new(),
     };
-    let asks = |request: &Value| is_true(request, &["exactly", "adminAccess"]);
-    let asking: Vec<usize> = list(new, requests).iter().enumerate().filter(|(_, r)| asks(r)).map(|(i, _)| i).collect();
-    let marked = || {
-        let home = cluster.get("", "namespaces", "", namespace(new));
-        home.is_some_and(|home| text(&home, &["metadata", "labels", LABEL]) == "true")
-    };
-    if asking.is_empty() || marked() {
+    let first = |object: &Value| list(object, places).iter().position(|place| is_true(place, flag));
+    let Some(index) = first(new).filter(|_| old.and_then(first).is_none()) else { return Vec::new() };
+    let home = cluster.get("", "namespaces", "", namespace(new));
+    if home.is_some_and(|home| text(&home, &["metadata", "labels", LABEL]) == "true") {
         return Vec::new();
     }
     let said = format!("admin access to devices requires the `{LABEL}: true` label on the containing namespace");
-    // A template's path is the same.
-    let field = |i| format!("spec.devices.requests[{i}].adminAccess");
-    asking.into_iter().map(|i| FieldError::forbidden(field(i), &*said)).collect()
+    vec![FieldError::forbidden(format!("{told}[{index}].adminAccess"), &*said)]
 }

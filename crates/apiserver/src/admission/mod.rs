@@ -144,9 +144,9 @@ pub fn validate(request: &Request<'_>, object: &Value, cluster: &dyn Cluster) ->
     if matches!(request.operation, Operation::Delete | Operation::Connect) {
         return Ok(Vec::new());
     }
-    resize::check(request, object, cluster)?;
     limits::check(request, object, cluster)?;
     let warnings = pod_security::validate(request, object, cluster)?;
+    resize::check(request, object, cluster)?;
     if request.is("scheduling.k8s.io", "priorityclasses") {
         priority::only_one_default(request, object, cluster)?;
     }

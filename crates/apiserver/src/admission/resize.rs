@@ -27,7 +27,16 @@ pub(super) fn check(request: &Request<'_>, object: &Value, cluster: &dyn Cluster
         let why = format!("pod update requires features {features} which are not available on node \"{called}\"");
         return Err(request.forbidden(object, &why));
     }
-    let (asked, has) = (of_pod(object, "requests"), amounts(&node, &["status", "allocatable"]));
+    let platform = text(&node, &["metadata", "labels", "kubernetes.io/os"]);
+    if !matches!(platform, "" | "linux") {
+        let why = format!("pod resize is only supported on linux nodes, node \"{called}\" is \"{platform}\"");
+        return Err(caused(request.forbidden(object, &why), "UnsupportedPlatform"));
+    }
+    let (mut asked, has) = (of_pod(object, "requests"), amounts(&node, &["status", "allocatable"]));
+    for (name, amount) in amounts(object, &["spec", "overhead"]) {
+        let sum = asked.get(&name).map_or(amount, |asked| asked.saturating_add(amount));
+        asked.insert(name, sum);
+    }
     let amount = |name: &str| {
         let of = |all: &crate::strategy::Amounts| {
             let amount = all.get(name).copied().unwrap_or(Quantity::ZERO);
@@ -42,12 +51,15 @@ pub(super) fn check(request: &Request<'_>, object: &Value, cluster: &dyn Cluster
         return Ok(());
     }
     let why = format!("node didn't have enough allocatable resources: {}", lacks.join("; "));
-    let mut status = request.forbidden(object, &why);
+    Err(caused(request.forbidden(object, &why), "NodeCapacity"))
+}
+
+/// A refusal with its cause in a word.
+fn caused(mut status: Status, reason: &str) -> Status {
     if let Some(details) = &mut status.details {
-        let cause = Cause { reason: "NodeCapacity".into(), message: String::new(), field: String::new() };
-        details.causes.push(cause);
+        details.causes.push(Cause { reason: reason.to_owned(), message: String::new(), field: String::new() });
     }
-    Err(status)
+    status
 }
 
 /// What not every node can resize.

@@ -369,9 +369,17 @@ fn access_to_devices_in_use_needs_a_marked_namespace() {
     objects.0.push(("namespaces", json!({"metadata": {"name": "marked", "labels": labels}})));
     let kind = Kind::new("resource.k8s.io", "v1", "ResourceClaim");
     let fields = |namespace: &str| -> Vec<String> {
-        let refused = admin_access_refused(kind, &claim(namespace), &objects);
+        let refused = admin_access_refused(kind, "", &claim(namespace), None, &objects);
         refused.into_iter().map(|error| error.field).collect()
     };
     assert_eq!(fields("a"), ["spec.devices.requests[1].adminAccess"]);
     assert!(fields("marked").is_empty());
+    let granted = |namespace: &str, access: bool| {
+        let results = json!([{"device": "d", "adminAccess": access}]);
+        json!({"metadata": {"namespace": namespace}, "status": {"allocation": {"devices": {"results": results}}}})
+    };
+    let status = |new: Value, old: Value| admin_access_refused(kind, "status", &new, Some(&old), &objects).len();
+    assert_eq!(status(granted("a", true), granted("a", false)), 1);
+    assert_eq!(status(granted("a", true), granted("a", true)), 0, "it was granted before");
+    assert_eq!(status(granted("marked", true), granted("marked", false)), 0);
 }

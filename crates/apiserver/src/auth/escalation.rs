@@ -11,8 +11,7 @@ use crate::status::{GroupResource, Status};
 
 /// Whether the user of `request` may write this role or binding. `old` is what it replaces; other kinds always pass.
 ///
-/// `request` is the request as it came in (its name and namespace are those of the path). It is called before validation, as
-/// upstream does.
+/// `request` is the request as it came in (its name and namespace are those of the path). It is called after validation.
 pub fn escalation_check(
     rbac: &Rbac,
     request: &Attributes<'_>,

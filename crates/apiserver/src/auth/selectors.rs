@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use crate::field::FieldError;
 use crate::validation::found::Found;
-use crate::validation::names;
 use crate::validation::path::{Path, get, list, text, texts};
-use crate::validation::selectors::label_requirement;
+use crate::validation::selectors::{label_requirement, label_requirement_reads};
 
 /// How much of a selector could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,17 +42,6 @@ fn read(selector: &Value, text_reads: fn(&str) -> bool, requirement_reads: fn(&V
 /// Upstream's field selectors compare with one value.
 fn field_requirement_reads(wanted: &Value) -> bool {
     matches!(text(wanted, "operator"), "In" | "NotIn") && texts(wanted, "values").len() == 1
-}
-
-fn label_requirement_reads(wanted: &Value) -> bool {
-    let values = texts(wanted, "values");
-    let fits = match text(wanted, "operator") {
-        "In" | "NotIn" => !values.is_empty(),
-        "Exists" | "DoesNotExist" => values.is_empty(),
-        _ => false,
-    };
-    fits && names::is_qualified_name(text(wanted, "key")).is_empty()
-        && values.iter().all(|value| names::is_label_value(value).is_empty())
 }
 
 /// What is wrong with the selectors of a review. An operator that is not known is no error: whoever asks may be newer.

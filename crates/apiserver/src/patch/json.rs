@@ -17,7 +17,7 @@ const MOST_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
 /// Where a path may lead, and how deep the result may be: parsed JSON is at most 128 levels deep, and so is the rest of the program
 /// made for it. Upstream ends at 10,000 levels.
-const DEEPEST_PATH: usize = 256;
+pub(super) const DEEPEST_PATH: usize = 256;
 const DEEPEST_RESULT: usize = 512;
 
 /// The original with the operations applied to it.

@@ -269,3 +269,13 @@ fn numbers_are_converted_as_go_converts_them() {
     let why = "json: cannot unmarshal number 3000000000 into Go value of type int32";
     assert_eq!(unconvertible(schema, &surge).as_deref(), Some(why));
 }
+
+/// The path that nobody has looked at is as long as its sender likes.
+#[test]
+fn a_path_of_any_length_is_shown() {
+    let deep = "/a".repeat(200_000);
+    for op in ["replace", "copy"] {
+        let patch = json!([{"op": op, "path": "/spec/replicas", "value": "x", "from": deep}]);
+        assert_eq!(patched_text(None, &json!({"b": 1, "a": 2}), &patch), r#"{"a":2,"b":1}"#);
+    }
+}

@@ -5,14 +5,21 @@ use plimsoll_schema::protobuf::owned_fields_text;
 use plimsoll_schema::{Schema, Type};
 use serde_json::{Map, Value};
 
+use super::json::DEEPEST_PATH;
+
 /// The JSON of an object that a merge patch or a JSON patch has left, for [`super::undecodable`]. Custom
 /// resources have no type whose fields are declared in an order: theirs are sorted.
 pub fn patched_text(schema: Option<Schema<'_>>, patched: &Value, patch: &Value) -> String {
     let opened = match patch {
         Value::Array(operations) => {
             let mut opened = Value::Object(Map::new());
-            for path in operations.iter().flat_map(|o| [o.get("path"), o.get("from")]).flatten() {
-                open(&mut opened, path.as_str().unwrap_or(""));
+            for operation in operations {
+                let text = |field: &str| operation[field].as_str().unwrap_or_default();
+                open(&mut opened, text("path"));
+                // Others have no origin, whatever they say.
+                if matches!(text("op"), "move" | "copy") {
+                    open(&mut opened, text("from"));
+                }
             }
             opened
         }
@@ -27,7 +34,7 @@ pub fn patched_text(schema: Option<Schema<'_>>, patched: &Value, patch: &Value) 
 fn open(opened: &mut Value, path: &str) {
     let mut at = opened;
     let steps: Vec<&str> = path.split('/').skip(1).collect();
-    for step in steps.iter().take(steps.len().saturating_sub(1)) {
+    for step in steps.iter().take(steps.len().saturating_sub(1).min(DEEPEST_PATH)) {
         let Value::Object(map) = at else { return };
         let step = step.replace("~1", "/").replace("~0", "~");
         at = map.entry(step).or_insert_with(|| Value::Object(Map::new()));

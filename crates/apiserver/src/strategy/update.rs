@@ -56,7 +56,7 @@ fn main(kind: Kind<'_>, rules: Rules, new: &mut Value, old: &Value, context: Con
         ("", "ServiceAccount") => create::secret_names(new),
         ("apps", "DaemonSet") => {
             let changed = get(new, &["spec", "template"]) != get(old, &["spec", "template"]);
-            set_template_generation(new, template_generation(old) + i64::from(changed));
+            set_template_generation(new, template_generation(old).wrapping_add(i64::from(changed)));
         }
         ("batch", "Job") => create::job_labels(new),
         ("coordination.k8s.io", "Lease") => {

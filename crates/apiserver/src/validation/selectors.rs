@@ -80,18 +80,23 @@ pub fn compile(selector: &Value) -> Compiled<'_> {
     }
     for wanted in list(selector, "matchExpressions") {
         empty = false;
-        let values = texts(wanted, "values");
-        let fits = match text(wanted, "operator") {
-            "In" | "NotIn" => !values.is_empty(),
-            "Exists" | "DoesNotExist" => values.is_empty(),
-            _ => false,
-        };
-        let sound = values.iter().all(|value| names::is_label_value(value).is_empty());
-        if !fits || !sound || !names::is_qualified_name(text(wanted, "key")).is_empty() {
+        if !label_requirement_reads(wanted) {
             return Compiled::Broken;
         }
     }
     if empty { Compiled::Everything } else { Compiled::Some(selector) }
+}
+
+/// Whether a requirement of labels can be used.
+pub fn label_requirement_reads(wanted: &Value) -> bool {
+    let values = texts(wanted, "values");
+    let fits = match text(wanted, "operator") {
+        "In" | "NotIn" => !values.is_empty(),
+        "Exists" | "DoesNotExist" => values.is_empty(),
+        _ => false,
+    };
+    let sound = values.iter().all(|value| names::is_label_value(value).is_empty());
+    fits && sound && names::is_qualified_name(text(wanted, "key")).is_empty()
 }
 
 /// Whether a selector that can be used takes these labels (a map, or null).

@@ -25,7 +25,7 @@ pub(super) enum Way {
     ApplyYaml,
 }
 
-/// A patch that says what changes: one of those that do not apply a configuration.
+/// A patch that says what changes. Of a scale, where one number is all there is, also one that applies a configuration.
 pub(super) struct Change {
     way: Way,
     patch: Value,
@@ -34,14 +34,28 @@ pub(super) struct Change {
     validation: FieldValidation,
 }
 
+/// Who applies says as whom.
+fn managed(options: &WriteOptions) -> Result<(), Status> {
+    if options.field_manager.is_empty() {
+        let error = crate::field::FieldError::required("fieldManager", "is required for apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    }
+    Ok(())
+}
+
 impl Change {
     /// Reads it.
     pub(super) fn read(way: Way, body: &Bytes, options: &WriteOptions) -> Result<Self, Status> {
-        if options.force.is_some() {
+        if matches!(way, Way::ApplyJson | Way::ApplyYaml) {
+            managed(options)?;
+        } else if options.force.is_some() {
             let error = crate::field::FieldError::forbidden("force", "may not be specified for non-apply patch");
             return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
         }
-        let (patch, mut notes) = decode::parse(body).map_err(|_| Status::bad_request("invalid JSON patch"))?;
+        let (patch, mut notes) = match way {
+            Way::ApplyYaml => (codec::yaml(body).map_err(Status::bad_request)?, Vec::new()),
+            _ => decode::parse(body).map_err(|_| Status::bad_request("invalid JSON patch"))?,
+        };
         if way == Way::Json && options.field_validation != FieldValidation::Ignore {
             notes.extend(patch::json_strict(&patch)?);
         }
@@ -143,10 +157,7 @@ impl Call {
     }
 
     async fn apply(&mut self, way: Way, body: Bytes, options: WriteOptions) -> Result<Reply, Status> {
-        if options.field_manager.is_empty() {
-            let error = crate::field::FieldError::required("fieldManager", "is required for apply patch");
-            return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
-        }
+        managed(&options)?;
         let mut problems = Vec::new();
         let config: Value = match way {
             Way::ApplyJson => {

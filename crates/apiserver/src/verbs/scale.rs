@@ -124,7 +124,9 @@ impl Call {
                     }
                 };
                 call.check_place(&mut scale)?;
-                same_uid(&call.served, &scale, old)?;
+                if matches!(sent, Sent::Change(_)) {
+                    same_uid(&call.served, &scale, old)?;
+                }
                 let wanted = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
                 let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
                 if replicas < 0 && call.served.custom.is_none() {

@@ -219,7 +219,7 @@ impl Call {
                 self.warnings.extend(warnings);
                 crate::allocate::on_create(&self.core, kind, &mut new)?;
                 new = codec::recanonical(&self.served, new)?;
-                let mut errors = admission::admin_access_refused(kind, &new, &*self.core);
+                let mut errors = admission::admin_access_refused(kind, "", &new, None, &*self.core);
                 errors.extend(validation::create(kind, &new));
                 (errors, strategy::warnings_on_create(kind, &new))
             }
@@ -370,11 +370,12 @@ impl Call {
                 crate::allocate::on_update(&self.core, kind, &mut new, old)?;
                 new = codec::recanonical(&self.served, new)?;
                 let warnings = strategy::warnings_on_update(kind, &subresource, &new, old);
-                let errors = if subresource.is_empty() {
+                let mut errors = admission::admin_access_refused(kind, &subresource, &new, Some(old), &*self.core);
+                errors.extend(if subresource.is_empty() {
                     validation::update(kind, &new, old)
                 } else {
                     validation::update_subresource(kind, &subresource, &new, old)
-                };
+                });
                 (errors, warnings)
             }
         };

@@ -20,15 +20,15 @@ pub struct Report {
 const MOST_PROBLEMS: usize = 100;
 
 impl Report {
-    pub(super) fn unknown(&mut self, path: String) {
+    pub(super) fn unknown(&mut self, path: impl FnOnce() -> String) {
         if self.problems.len() < MOST_PROBLEMS {
-            self.problems.push(format!("unknown field {path:?}"));
+            self.problems.push(format!("unknown field {:?}", path()));
         }
     }
 
     /// A value of a wrong type is passed over, as Go's decoder does: it says so at its end, unless it meets something worse.
-    pub(super) fn pass_over(&mut self, error: DecodeError) -> Value {
-        self.mismatch.get_or_insert(error);
+    pub(super) fn pass_over(&mut self, error: impl FnOnce() -> DecodeError) -> Value {
+        self.mismatch.get_or_insert_with(error);
         Value::Null
     }
 }

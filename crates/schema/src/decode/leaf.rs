@@ -29,14 +29,14 @@ pub(super) fn convert(
         (Type::Double, value @ Value::Number(_)) => Ok(value),
         (Type::IntOrString, value @ Value::String(_)) => Ok(value),
         (Type::IntOrString, other) => Err(wrong(Type::Int32, &other)),
-        (Type::Bytes, Value::String(text)) => bytes(text).or_else(|error| Ok(report.pass_over(error))),
+        (Type::Bytes, Value::String(text)) => bytes(text).or_else(|error| Ok(report.pass_over(|| error))),
         (Type::Quantity, Value::String(text)) => quantity(&text),
         (Type::Quantity, other) => quantity(&other.to_string()),
         (Type::Time, Value::String(text)) => time(&text, false),
         (Type::MicroTime, Value::String(text)) => time(&text, true),
         (Type::Duration, value @ Value::String(_)) => Ok(value),
         (Type::Time | Type::MicroTime | Type::Duration, other) => Err(wrong(Type::String, &other)),
-        (_, other) => Ok(report.pass_over(DecodeError::wrong_type(schema, &other, path))),
+        (_, other) => Ok(report.pass_over(|| DecodeError::wrong_type(schema, &other, path))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A service's cluster IPs and their families.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::found::Found;
@@ -34,12 +36,13 @@ pub(super) fn check(found: &mut Found, spec: &Value, before: Option<&Value>) {
         _ => {}
     }
     let families = texts(spec, "ipFamilies");
+    let mut seen = BTreeSet::new();
     for (i, family) in families.iter().enumerate() {
         let path = path.child("ipFamilies").index(i);
         if !FAMILIES.contains(family) {
             found.unsupported(&path, *family, FAMILIES);
         }
-        if families.iter().take(i).any(|other| other == family) {
+        if !seen.insert(*family) {
             found.duplicate(&path, *family);
         }
     }

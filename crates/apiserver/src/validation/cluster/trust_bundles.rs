@@ -1,5 +1,7 @@
 //! ClusterTrustBundle: certificates that are trusted, by themselves or on behalf of a signer.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::certificates::{any_name, signer_name};
@@ -88,12 +90,14 @@ fn anchors(found: &mut Found, bundle: &str, path: &Path) {
     if blocks.is_empty() {
         found.invalid(path, omitted, "at least one trust anchor must be provided");
     }
+    let mut places: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     for (i, block) in blocks.iter().enumerate() {
-        let same = |from: usize| blocks.iter().enumerate().skip(from).filter(|(_, other)| other.der == block.der);
-        let is_first = same(0).next().is_some_and(|(first, _)| first == i);
-        if is_first && same(i + 1).next().is_some() {
-            let all: Vec<String> = same(0).map(|(i, _)| i.to_string()).collect();
-            found.invalid(path, omitted, format!("duplicate trust anchor (indices [{}])", all.join(" ")));
-        }
+        places.entry(&block.der).or_default().push(i);
+    }
+    let mut twice: Vec<Vec<usize>> = places.into_values().filter(|places| places.len() > 1).collect();
+    twice.sort();
+    for places in twice {
+        let all: Vec<String> = places.iter().map(usize::to_string).collect();
+        found.invalid(path, omitted, format!("duplicate trust anchor (indices [{}])", all.join(" ")));
     }
 }
