@@ -27,14 +27,18 @@ const ONE_OF: &str = "exactly one of `exactly` or `firstAvailable` is required";
 const NO_REQUEST: &str =
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
+/// The names of requests, each by itself and with each of its alternatives. Not put together: that would be a copy of a name for each
+/// alternative, and both are as long as their sender likes.
+type Names<'a> = BTreeSet<(&'a str, Option<&'a str>)>;
+
 /// A claim's spec.
 pub(super) fn spec(found: &mut Found, spec: &Value, path: &Path) {
     let (devices, path) = (get(spec, "devices"), path.child("devices"));
-    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut names = Names::new();
     for request in list(devices, "requests") {
         let name = text(request, "name");
-        names.insert(name.to_owned());
-        names.extend(list(request, "firstAvailable").iter().map(|sub| format!("{name}/{}", text(sub, "name"))));
+        names.insert((name, None));
+        names.extend(list(request, "firstAvailable").iter().map(|other| (name, Some(text(other, "name")))));
     }
     let field = path.child("requests");
     for (i, one) in few(found, devices, "requests", MOST, &path).iter().enumerate() {
@@ -192,7 +196,7 @@ pub(super) fn selectors(found: &mut Found, of: &Value, path: &Path) {
 }
 
 /// What drivers are told. A class has no requests that could be named.
-pub(super) fn configurations(found: &mut Found, of: &Value, requests: Option<&BTreeSet<String>>, path: &Path) {
+pub(super) fn configurations(found: &mut Found, of: &Value, requests: Option<&Names<'_>>, path: &Path) {
     let count = list(of, "config").len();
     if count > MOST {
         found.late(too_many(path, count, MOST));
@@ -223,7 +227,7 @@ fn parameters(found: &mut Found, parameters: &Value, path: &Path) {
 }
 
 /// The names of requests that something is about.
-fn request_names(found: &mut Found, of: &Value, known: &BTreeSet<String>, path: &Path) {
+fn request_names(found: &mut Found, of: &Value, known: &Names<'_>, path: &Path) {
     let all: Vec<&str> = texts(of, "requests");
     let field = path.child("requests");
     if all.len() > MOST {
@@ -236,7 +240,8 @@ fn request_names(found: &mut Found, of: &Value, known: &BTreeSet<String>, path: 
         if parts.len() <= 2 {
             parts.iter().for_each(|part| found.label(&path, part));
         }
-        if !known.contains(*name) {
+        let alternative = name.split_once('/').map(|(request, other)| (request, Some(other)));
+        if !known.contains(&(*name, None)) && !alternative.is_some_and(|both| known.contains(&both)) {
             found.invalid(&path, *name, NO_REQUEST);
         }
     }
